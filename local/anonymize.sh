@@ -20,7 +20,7 @@
 # is run again when the speech, its words or a program or script that they name change, or when it was
 # killed. Commands run at the same time (--nj), but never two on one data set (or speaker).
 #
-# Usage: anonymize.sh [options of privacy-eval anonymize]
+# Usage: anonymize.sh [options of privacy-eval stage anonymize]
 set -euo pipefail
 
-exec privacy-eval anonymize "$@"
+exec privacy-eval stage anonymize "$@"

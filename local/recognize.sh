@@ -11,7 +11,7 @@
 # Commands are run in the tree, by a shell, as those of anonymize.sh. Transcripts that you put there
 # yourself are kept. Examples: docs/recognizers.md
 #
-# Usage: recognize.sh [options of privacy-eval recognize]
+# Usage: recognize.sh [options of privacy-eval stage recognize]
 set -euo pipefail
 
-exec privacy-eval recognize "$@"
+exec privacy-eval stage recognize "$@"

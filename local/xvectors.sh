@@ -9,7 +9,7 @@
 #   {model}  becomes the model folder, such as exp/models/asv_eval/xvect_01709_1.
 # Commands are run as local/anonymize.sh says: in the tree, by a shell, with programs and files that the tree
 # does not have relative to the folder you call from. Examples: docs/extractors.md
-# Usage: xvectors.sh [options of privacy-eval xvectors]
+# Usage: xvectors.sh [options of privacy-eval stage xvectors]
 set -euo pipefail
 
-exec privacy-eval xvectors "$@"
+exec privacy-eval stage xvectors "$@"

@@ -6,13 +6,13 @@
 scripts=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 stage_table=$scripts/../privacy_eval/stages/recipe.py
 if [ ! -e "$stage_table" ]; then stage_table=$scripts/../stages/recipe.py; fi # installed
-# The rows of the stages that the recipe begins: number | scripts in local/ | what | input -> output
+# The rows of the stages that the recipe begins: number | names | what | input -> output
 stages=$(awk -F'|' '
     NR == FNR { if (match($0, /begin [0-9]+;/)) begun[substr($0, RSTART + 6) + 0]; next }
     /^ *[0-9]+ \|/ && ($1 + 0) in begun' \
     "${BASH_SOURCE[1]}" "$stage_table")
 # shellcheck disable=SC2034
-help_more="Stages: number | scripts in local/ | what | input -> output"$'\n'"$stages"
+help_more="Stages: number | names (privacy-eval stage NAME) | what | input -> output"$'\n'"$stages"
 
 log() { printf '%s %s\n' "$(date '+%Y-%m-%d %H:%M:%S')" "$*" >&2; }
 fail() {
@@ -179,29 +179,32 @@ finish() {
 trap 'code=$?; finish; rm -f -- "$config" "$logged" "$registered"; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
 
 failed=false
-# Runs a script of a stage. What it could not make is its own failure: the run goes on without it, and
-# ends with 1. A stage that cannot begin ends the run.
+# Runs a stage by name. What it could not make is its own failure: the run goes on without it, and ends
+# with 1. A stage that cannot begin ends the run.
 try() {
-    local code=0 verb=${1##*/}
-    verb=${verb%.sh}
-    "$@" || code=$?
+    local code=0 name=$1
+    shift
+    privacy-eval stage "$name" --config "$config" "$@" || code=$?
     if [ "$code" -eq 0 ]; then return; fi
-    case $verb:$code in
+    case $name:$code in
         check:1) ;; # the stages of what is wrong name it
         figures:1 | listening:1) # no other stage needs them
             mkdir -p -- "$out/failed"
-            echo "$verb: see the messages of this stage" >"$out/failed/$verb.txt"
+            echo "$name: see the messages of this stage" >"$out/failed/$name.txt"
             ;;
-        *:1) if [ ! -s "$out/failed/$verb.txt" ]; then exit 1; fi ;;
+        *:1) if [ ! -s "$out/failed/$name.txt" ]; then exit 1; fi ;;
         *) exit "$code" ;;
     esac
     failed=true
 }
 
+# Writes the report.
+write_report() { privacy-eval stage report --config "$config" "$@"; }
+
 # Writes the statement, if it is wanted; it never ends the recipe.
 write_statement() {
     if [ "$statement" != true ]; then return; fi
-    "$local/report.sh" --config "$config" --statement --out "$out/statement.html" ||
+    write_report --statement --out "$out/statement.html" ||
         log "No statement was written"
 }
 

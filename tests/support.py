@@ -24,10 +24,10 @@ import pytest
 from matplotlib.figure import Figure as Canvas
 
 from privacy_eval.asv.backend import train_backend
-from privacy_eval.cli import main, parser
+from privacy_eval.cli import main, parser, usages
 from privacy_eval.io.vectors import write_matrix, write_plda, write_vector, write_vectors
 from privacy_eval.numbers.report_data import ReportData
-from privacy_eval.products.freshness import write_set
+from privacy_eval.products.freshness import Outcome, Product, write_set
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
 from privacy_eval.report.declared import bundled_entries, declared_tables
 from privacy_eval.report.figures import drawing
@@ -113,7 +113,8 @@ def write_outputs(results: Results, out: Path) -> list[Path]:
 
 def options_of(verb: str) -> dict[str, argparse.Action]:
     """The options of a verb, by what they set."""
-    return {a.dest: a for a in parser(verb)._actions if a.dest != "help"}
+    parsers = map(parser, usages(verb))
+    return {a.dest: a for one in parsers for a in one._actions if a.dest != "help"}
 
 
 def run_program(*command: object, cwd: Path, **environment: str) -> Run:
@@ -560,6 +561,13 @@ def experiment_of(tree: SpeechTree, **options: Any) -> Experiment:
     """The tree with its systems and the output folder `out`."""
     systems = find_systems(tree.root, tree.root / "exp", tree.protocol)
     return Experiment(systems, tree.root / "out", stage_of(tree, **options))
+
+
+def make_planned(
+    plan: Callable[..., Iterable[Product]], experiment: Experiment, options: object, run: Any
+) -> Outcome:
+    """Make what a stage plans."""
+    return experiment.asv.access.bring_up_to_date(plan(experiment, options), run)
 
 
 def utterances_of(name: str) -> dict[str, str]:

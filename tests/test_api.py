@@ -14,12 +14,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from support import B1, ROOT, imported
+from support import B1, ROOT, imported, options_of
 
 import privacy_eval as pe
 from privacy_eval import metrics
 from privacy_eval.asv.trials import score_trials
-from privacy_eval.cli import parser
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.measurements import Measurements
 from privacy_eval.results.outputs import to_csv
@@ -101,7 +100,7 @@ AGREEING = {
 @pytest.mark.parametrize("verb", AGREEING)
 def test_options_agree_with_keywords(verb: str) -> None:
     function, keywords = AGREEING[verb]
-    options = {option.dest for option in parser(verb)._actions}
+    options = set(options_of(verb))
     named = set(inspect.signature(function).parameters) - keywords - {"scores"}
     assert named - options == set()
 

@@ -24,6 +24,7 @@ ROOMS = (
     ("protocol",),
     ("io",),
     ("metrics",),
+    ("options",),
     ("choices", "errors", "version"),
 )
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}

@@ -332,7 +332,7 @@ def test_commands_print_and_write_what_the_pages_say(ran: Copy) -> None:
     printed = {
         verb: run.out
         for block, run in ran.printed.items()
-        for verb in re.findall(r"^privacy-eval (\S+)", block, re.M)
+        for verb in re.findall(r"^privacy-eval (?:stage )?(\S+)", block, re.M)
     }
     assert printed["metrics"].startswith("# challenge")
     assert "\nsimilarity" not in printed["similarity"]

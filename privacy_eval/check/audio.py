@@ -11,7 +11,7 @@ from ..products.freshness import Progress
 from ..speech.audio import CHANNELS, AudioFolders
 from ..speech.audit import CLIPPED, LENGTH, RAW, TAGS, AuditedUtterance, audit_audio
 from ..stages.access import AsvSystems
-from ..stages.audits import audio_folders
+from ..stages.measures import audio_folders
 from .findings import ERROR, READY, Finding, failure
 
 RAW_SPEECH = "original speech in anonymized audio: not to be ranked"

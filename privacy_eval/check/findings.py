@@ -13,8 +13,8 @@ from ..choices import grouped
 from ..errors import counted, describe, printable
 from ..products.freshness import MissingInput
 from ..protocol.protocol import ORIGINAL
-from ..stages import train_backend
 from ..stages.access import BACKEND, ENROLLMENT, KEYS, TRIALS, VECTORS, AsvSystems
+from ..stages.asv_scores import missing_training
 from ..stages.recipe import STAGES, stage_number
 from ..stages.subsets import creatable_folders
 
@@ -82,7 +82,7 @@ class Remedies:
         )
         if model is None or (model.trained_on == ORIGINAL and not has_speech):
             return stages("data")
-        without = train_backend.missing_inputs(model, suffix, self.asv)
+        without = missing_training(model, suffix, self.asv)
         if without and has_speech:
             return stages("train_backend")  # once it has extracted the x-vectors
         training = f", from x-vectors of {model.training_name(suffix)}" if without else ""

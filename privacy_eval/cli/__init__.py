@@ -1,11 +1,12 @@
-"""The command line: `privacy-eval VERB ...`, one verb per stage of the recipe.
+"""The command line: `privacy-eval VERB ...`, and `privacy-eval stage NAME ...` over a tree.
 
 Results go to stdout, progress and messages to stderr. Exit code 0: done; 1: bad data,
 named in the message; 2: wrong usage; 130: interrupted.
 
-Each verb is a module with `add_arguments(parser)` and `run(arguments)`, which returns the exit
-code, or with the two functions that `two_usages` is given. Imports that only these need are inside
-them: a recipe starts dozens of commands, and `--help` must respond at once.
+A verb is two functions of a module: `add_VERB(parser)` adds its options, `run_VERB(arguments)`
+returns the exit code. Imports that only the latter needs are inside it: a recipe starts dozens of
+commands, and `--help` must respond at once. A stage is a row of `stages.STAGES`, and a function of
+`stage_runs`; by the name of the stage alone, options of a tree choose it.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from ..errors import InputWarning, OutputError, PrivacyEvalError, UsageError
 from ..version import __version__
-from .config import expand_config, refuse_repeated
+from .config import expand_config, option_names, refuse_repeated
 from .jobs import OUTPUT_ERROR
-from .options import HelpFormatter, log
+from .options import HelpFormatter, add_options, check_rules, log
+from .stages import STAGES, TREE, run_stage, stage_commands
 
 #: The verbs by purpose, each implemented in the module of the same name.
 GROUPS: dict[str, dict[str, str]] = {
@@ -51,6 +54,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "pitch": "compute the pitch correlation of original and anonymized speech",
     },
     "evaluate a tree, stage by stage": {
+        "stage": "run a stage of the recipe, by name or number: privacy-eval stage NAME|NUMBER",
         "unpack-submissions": "unpack the zips of submissions, each into a folder of its own",
         "check": "check a tree: missing inputs, original/anonymized mismatches, implausible scores",
         "train-backend": "train PLDA back ends on x-vectors",
@@ -93,6 +97,21 @@ GROUPS: dict[str, dict[str, str]] = {
 
 VERBS = {verb: purpose for verbs in GROUPS.values() for verb, purpose in verbs.items()}
 
+#: The verbs on single files, and others that need no tree, by module.
+MODULES = {
+    "begin": "init selftest demo-tree demo-speech unpack-submissions",
+    "metrics": "metrics privacy-metrics",
+    "scores": "count merge zebra text-scores fuse-scores asv-scores",
+    "vectors": "train-backend similarity identification attributes",
+    "utility": "wer uar measures",
+    "speech": "quality phones pitch recognize data-dir mcadams get-model xvectors",
+    "results": "tables figures report import export gate",
+    "listening": "listening",
+    "study": "study study-report",
+    "shells": "check-options completion",
+}
+MODULE_OF = {verb: module for module, verbs in MODULES.items() for verb in verbs.split()}
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code."""
@@ -104,14 +123,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     _ignore_matplotlibrc()
     words = sys.argv[1:] if argv is None else list(argv)
     verb = next(iter(words), "")
-    if verb not in VERBS:
+    if verb not in VERBS and verb not in STAGES:
         return _no_verb(verb)
     arguments = argparse.Namespace()
     try:
-        arguments = parse(verb, words[1:])
-        with _user_metrics(arguments), _logged_warnings():
-            code: int = arguments.run(arguments)
-        sys.stdout.flush()
+        code = 0
+        for one, others in commands(words):
+            arguments = parse(one, others)
+            with _user_metrics(arguments), _logged_warnings():
+                code = max(code, arguments.run(arguments))
+            sys.stdout.flush()
+            if code > 1:
+                break
         return code
     except PrivacyEvalError as error:
         log(f"privacy-eval: {error}")
@@ -187,6 +210,30 @@ def _ignore_matplotlibrc() -> None:
             os.close(here)
 
 
+def commands(words: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Return what a command line means: verbs, or `stage NAME`, each with its words."""
+    verb, *others = words
+    if verb == "stage":
+        return stage_commands(others)
+    if len(keys := usages(verb)) == 1:
+        return [(keys[0], others)]
+    given = option_names(others)
+    known = [parser(key)._option_string_actions for key in keys]
+    of_stage, of_files = (
+        [n for n in given if n in own and n not in other] for own, other in (known, known[::-1])
+    )
+    if of_stage and of_files:
+        parser(verb).error(
+            f"{of_stage[0]} (over a tree) and {of_files[0]} (single files) exclude each other"
+        )
+    return [(keys[0] if of_stage else keys[1], others)]
+
+
+def usages(verb: str) -> list[str]:
+    """Return what a verb may mean: `stage NAME`, the verb on single files, or either."""
+    return [f"stage {verb}"] * (verb in STAGES) + [verb] * (verb in MODULE_OF)
+
+
 def parse(
     verb: str,
     words: Sequence[str],
@@ -197,26 +244,39 @@ def parse(
     refuse_repeated(one, words)
     config, expanded = expand_config(verb, one, words)
     refuse_repeated(one, expanded)
-    arguments = argparse.Namespace(verb=verb, words=expanded)
+    arguments = argparse.Namespace(verb=verb.removeprefix("stage "), words=expanded)
     if config is not None:
         arguments.config = config
-    return one.parse_args(expanded, arguments)
+    one.parse_args(expanded, arguments)
+    arguments.rules(arguments)
+    return arguments
 
 
 def parser(
     verb: str, kind: type[argparse.ArgumentParser] = argparse.ArgumentParser
 ) -> argparse.ArgumentParser:
-    """Return the parser of a verb."""
-    module, purpose = _module(verb), VERBS[verb]
+    """Return the parser of a verb, or of `stage NAME`."""
+    name, parts = verb.removeprefix("stage "), [TREE]
+    if name != verb or name not in MODULE_OF:
+        example, run = f"stage {name} --tree baseline --results exp", run_stage
+        parts.append(STAGES[name])
+    else:
+        module = vars(importlib.import_module(f".{MODULE_OF[verb]}", __name__))
+        parts, run = [module["VERBS"][verb]], module[f"run_{verb.replace('-', '_')}"]
+        example = f"{verb} {parts[0]['example']}"
+        if verb in STAGES:
+            example += f"\n\nover a tree: privacy-eval stage {verb} --help"
+    purpose = VERBS.get(name, name)
     one = kind(
         prog=f"privacy-eval {verb}",
         description=f"{purpose[0].upper()}{purpose[1:]}.",
-        epilog=f"example:\n  privacy-eval {verb} {module.EXAMPLE}",
+        epilog=f"example:\n  privacy-eval {example}",
         formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
-    one.set_defaults(run=vars(module).get("run"))
-    module.add_arguments(one)
+    one.set_defaults(run=run, rules=partial(check_rules, parts[-1]), usage_error=one.error)
+    for part in parts:
+        add_options(one, part)
     return one
 
 
@@ -236,11 +296,6 @@ def _no_verb(word: str) -> int:
     if word.startswith("-"):
         top.parse_args([word])
     top.error(f"no verb {word!r}{_suggestion(word)} (--help lists them)")
-
-
-def _module(verb: str) -> Any:
-    name = "import_" if verb == "import" else verb.replace("-", "_")
-    return importlib.import_module(f".{name}", __name__)
 
 
 def _listed() -> str:

@@ -42,13 +42,11 @@ def expand_config(
     options = read_option_lines(path)
     if verb in _OUTPUTS:
         options = _results_options(verb, options)
-    _, files = parser.get_default("usages") or (None, None)
-    given = _option_names(others)
+    given = option_names(others)
     expanded = []
     for name, value in options:
         action = actions.get(f"--{name}")
-        on_files = files is not None and action in files.actions
-        if action is not None and not on_files and value and f"--{name}" not in given:
+        if action is not None and value and f"--{name}" not in given:
             expanded += _words(parser, action, f"--{name}", value)
     return path, expanded + others
 
@@ -72,13 +70,14 @@ def _split_config(words: Sequence[str]) -> tuple[Path | None, list[str]]:
 
 def refuse_repeated(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     """Refuse an option with one value that is given twice."""
-    for name, times in _option_names(words).items():
+    for name, times in option_names(words).items():
         action = parser._option_string_actions.get(name)
         if times > 1 and isinstance(action, argparse._StoreAction):
             parser.error(f"argument {name}: takes one value, but is given {times} times")
 
 
-def _option_names(words: Sequence[str]) -> Counter[str]:
+def option_names(words: Sequence[str]) -> Counter[str]:
+    """Count the options of a command line by name."""
     options = words[: words.index("--")] if "--" in words else words
     return Counter(word.partition("=")[0] for word in options if word.startswith("--"))
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
-from .options import Options, log, value
+from ..options import value
+from .options import log
 
 if TYPE_CHECKING:
     from ..io.user_tables import Labels
 
 
-def add_by(options: Options) -> None:
-    """Add the option that names the groups."""
-    column = "also by groups of speakers: a column of a CSV, or spk2gender; may be repeated"
-    options.add_argument("--by", action="append", **value("FILE:COLUMN", column))
+_COLUMN = "also by groups of speakers: a column of a CSV, or spk2gender; may be repeated"
+#: The option that names the groups.
+BY = value("FILE:COLUMN", _COLUMN, action="append")
 
 
 def read_by(by: Sequence[str]) -> list[Labels]:

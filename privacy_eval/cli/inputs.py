@@ -12,6 +12,7 @@ from ..choices import DEMO_MARKER, grouped
 from ..errors import FIRST, PrivacyEvalError, UsageError, abbreviate, counted, in_job, printable
 from ..io.files import Inputs
 from ..io.names import look_alike
+from ..options import fill
 from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date, record_failures
 from ..protocol.protocol import Protocol, load_protocol
 from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
@@ -27,12 +28,13 @@ from ..tree.discovery import (
     unmatched_folders,
 )
 from .jobs import Jobs
-from .options import LOGGED, beginnings, fill, log, log_once, output_folder, progress
+from .options import LOGGED, beginnings, log, log_once, output_folder, progress
 
 if TYPE_CHECKING:
     from ..asv.backend import PldaBackend
     from ..io.vectors import Vectors
     from ..numbers.report_sources import ReportSources
+    from ..speech.encoders import EncoderChoice
 
 
 def load_systems(
@@ -333,3 +335,12 @@ def log_items(arguments: argparse.Namespace, title: str, items: Sequence[str]) -
         said = [f"{abbreviate(names)}{text}" for text, names in names_of.items()]
         more = " (--details lists all)" if len(items) > 5 else ""
         log(f"privacy-eval: {title}: {len(items)}: {abbreviate(said)}{more}")
+
+
+def chosen_encoder(arguments: argparse.Namespace) -> EncoderChoice | None:
+    """Return the encoder that the options name, if any."""
+    from ..speech.encoders import EncoderChoice
+
+    if arguments.encoder is None:
+        return None
+    return EncoderChoice(arguments.encoder, arguments.front_end, arguments.cache)

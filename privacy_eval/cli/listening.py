@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..choices import MIN_AGREEMENT, MIN_RATINGS, SCALE
+from ..choices import FIGURE_FORMATS, MIN_AGREEMENT, MIN_RATINGS, SCALE
 from ..errors import PrivacyEvalError
-from .options import FIGURE_FORMATS, add, choice, flag, log, natural, path, value
+from ..options import choice, flag, natural, path, value
+from .options import Options, log
 
 if TYPE_CHECKING:
     from ..listening.evaluation import ListeningTest, ListeningTestCurves
@@ -19,43 +20,16 @@ if TYPE_CHECKING:
     from ..report.figures.drawing import Drawing
     from ..results.records import Results
 
-EXAMPLE = "--ratings ratings.csv --results results.json --holm --out listening_test"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    columns = "naturalness.csv, intelligibility.csv, similarity.csv (columns: --template)"
-    ratings = path("FILE", f"CSV files, or folders of {columns}")
-    parser.add_argument("--ratings", nargs="+", action="extend", **ratings)
-    parser.add_argument("--template", action=_Template, nargs=0, help="print an example of ratings")
-    parser.add_argument("--out", required=True, **path("DIR"))
-    objective = path("results.json", "objective results to show next to the ratings")
-    parser.add_argument("--results", nargs="+", action="extend", **objective)
-    parser.set_defaults(user_metrics=())  # results may describe some, to forget at the end
-    add(parser, "--config")
-    add(parser, "--published", help="published test to compare with, or to show alone: vpc2020")
-    add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
-    parser.add_argument("--split", help="the rated split of the protocol; default: the last one")
-    systems = value(
-        "NAME", "rated systems in addition to those of the results; default: all", default=[]
-    )
-    parser.add_argument("--systems", nargs="+", action="extend", **systems)
-    parser.add_argument("--any-system", **flag("accept ratings of systems without results, too"))
-    parser.add_argument(
-        "--scale", nargs=2, type=float, default=SCALE, metavar=("LOW", "HIGH"), help="default: 1 10"
-    )
-    reference = "system whose median is drawn across violin plots; default: the first"
-    parser.add_argument("--reference", **value("SYSTEM", reference))
-    parser.add_argument("--holm", **flag("correct p-values for the number of pairs (Holm)"))
-    left_out = value("EVALUATOR", "exclude these evaluators (recorded in the results)", default=[])
-    parser.add_argument("--leave-out", nargs="+", action="extend", **left_out)
-    few = f"report evaluators with fewer ratings of a metric (default: {MIN_RATINGS})"
-    parser.add_argument("--min-ratings", **value("N", few, type=natural, default=MIN_RATINGS))
-    low = f"report evaluators who correlate less with the others (default: {MIN_AGREEMENT:g})"
-    parser.add_argument("--min-agreement", **value("R", low, type=float, default=MIN_AGREEMENT))
-    add(parser, "--table-style")
-    formats = choice(FIGURE_FORMATS, "of figures; default: all; may be repeated")
-    parser.add_argument("--format", action="append", **formats)
+_RATINGS = (
+    "CSV files, or folders of naturalness.csv, intelligibility.csv, similarity.csv (columns: "
+    "--template)"
+)
+_OBJECTIVE = "objective results to show next to the ratings"
+_SYSTEMS = "rated systems in addition to those of the results; default: all"
+_REFERENCE = "system whose median is drawn across violin plots; default: the first"
+_LEFT_OUT = "exclude these evaluators (recorded in the results)"
+_FEW = f"report evaluators with fewer ratings of a metric (default: {MIN_RATINGS})"
+_LOW = f"report evaluators who correlate less with the others (default: {MIN_AGREEMENT:g})"
 
 
 class _Template(argparse.Action):
@@ -68,7 +42,42 @@ class _Template(argparse.Action):
         parser.exit()
 
 
-def run(arguments: argparse.Namespace) -> int:
+_SCALE = {
+    "metavar": ("LOW", "HIGH"),
+    "help": "default: 1 10",
+    "nargs": 2,
+    "type": float,
+    "default": SCALE,
+}
+
+VERBS: dict[str, Options] = {
+    "listening": {
+        "example": "--ratings ratings.csv --results results.json --holm --out listening_test",
+        "shared": "config table-style",
+        "--ratings": path("FILE", _RATINGS, nargs="+", action="extend"),
+        "--template": {"action": _Template, "nargs": 0, "help": "print an example of ratings"},
+        "--out": path("DIR", required=True),
+        "--results": path("results.json", _OBJECTIVE, nargs="+", action="extend"),
+        "--published": {"help": "published test to compare with, or to show alone: vpc2020"},
+        "--conf": {"help": "default: the protocol of the results, or vpc2020"},
+        "--split": {"help": "the rated split of the protocol; default: the last one"},
+        "--systems": value("NAME", _SYSTEMS, nargs="+", action="extend", default=[]),
+        "--any-system": flag("accept ratings of systems without results, too"),
+        "--scale": _SCALE,
+        "--reference": value("SYSTEM", _REFERENCE),
+        "--holm": flag("correct p-values for the number of pairs (Holm)"),
+        "--leave-out": value("EVALUATOR", _LEFT_OUT, nargs="+", action="extend", default=[]),
+        "--min-ratings": value("N", _FEW, type=natural, default=MIN_RATINGS),
+        "--min-agreement": value("R", _LOW, type=float, default=MIN_AGREEMENT),
+        "--format": {
+            **choice(FIGURE_FORMATS, "of figures; default: all; may be repeated", default=None),
+            "action": "append",
+        },
+    },
+}
+
+
+def run_listening(arguments: argparse.Namespace) -> int:
     from ..io.files import digest
     from ..listening.store import read_listening_test
     from ..listening.tables import (

@@ -1,4 +1,4 @@
-"""metrics: privacy metrics of one score file, or of two arrays of scores."""
+"""Verbs on one score file: its privacy metrics, and those of several attackers."""
 
 from __future__ import annotations
 
@@ -12,91 +12,31 @@ from typing import TYPE_CHECKING, Any
 from ..choices import COLUMNS, ID_RULES
 from ..errors import UsageError, counted, located
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
-from .group_options import add_by
-from .metric_extras import groups_of_trials, plain_metrics, plain_report, shown_variants
-from .options import (
-    METRIC_OPTIONS,
-    Options,
-    add,
-    add_metric,
-    check_plot,
-    choice,
-    few_replicates,
-    flag,
-    log,
-    number,
-    path,
-    print_json,
-    refuse_given,
-    value,
-)
+from ..options import choice, flag, number, path, value
+from .group_options import BY, check_groups, group_caveats, read_by
+from .options import Options, check_plot, few_replicates, log, print_json, refuse_given
 
 if TYPE_CHECKING:
-    from ..metrics import Evaluation, Metric, TrialScores, Variant
+    from ..attackers.fusion import Strongest
+    from ..metrics import Evaluation, Metric, Trials, TrialScores, Variant
     from ..metrics.eer import SpeakerEer
     from ..metrics.evaluation import Comparison
-    from ..metrics.trials import Trials
+    from ..metrics.groups import GroupReport
 
-#: Options that need a score file, whose trials have names.
-_OF_FILES = (
-    "trials",
-    "key_format",
-    "score_format",
-    "utt2spk",
-    "enroll_utt2spk",
-    "allow_missing",
-    "speakers",
-    "versus",
-    "leave_out_self",
-    "columns",
-    "ids",
+_COLUMNS = (
+    "names of the columns enrolled, utterance, score, label, trial_speaker ... of scores and key, "
+    "or, of scores without a header, their numbers"
 )
-
-#: Options that print more than metrics.
-_BESIDE = ("strongest", "speakers", "dialects", "worst_case", "by")
-
-SCORES = path("F", "score file; - is stdin")
-
-EXAMPLE = "--scores scores --trials data/libri_test_trials_f/trials --bootstrap 1000"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    either = parser.add_mutually_exclusive_group(required=True)
-    several = "score file; - is stdin; several, of different attackers, with --strongest"
-    either.add_argument("--scores", **value("F", several, action="append"))
-    either.add_argument("--target", **path("NPY", "array of target scores, with --nontarget"))
-    either.add_argument("--counts", **path("C", "counts of scores, by the verbs count and merge"))
-    parser.add_argument("--nontarget", **path("NPY", "array of nontarget scores"))
-    parser.set_defaults(usage_error=parser.error)
-    corrected = "the lowest EER of several attackers, and corrected for the choice among them"
-    parser.add_argument("--strongest", **flag(corrected))
-    dialects = "also EER and min DCF as Kaldi, SpeechBrain, NIST and others define them"
-    parser.add_argument("--dialects", **flag(dialects))
-    four_ways = "also the largest |log likelihood ratio|, estimated four ways, and that of chance"
-    parser.add_argument("--worst-case", **flag(four_ways))
-    parser.add_argument("--leave-out-self", **flag("leave out trials of an utterance with itself"))
-    add_by(parser)
-    add_files(parser)
-    add(parser, *METRIC_OPTIONS)
-    add_metric(parser)
-
-
-def add_scores(options: Options, trials: str = "trial key, if the scores have no labels") -> None:
-    """Add the options that tell how scores and trial key are read."""
-    named = (
-        "names of the columns enrolled, utterance, score, label, trial_speaker ... of scores and "
-        "key, or, of scores without a header, their numbers"
-    )
-    options.add_argument("--columns", **value("COLUMN=NAME,...", named, type=_columns, default={}))
-    options.add_argument("--trials", **path("F", trials))
-    keys = choice(tuple(KEY_FORMATS), "format of the trial key; default: detected")
-    options.add_argument("--key-format", **keys)
-    scores = choice(list(SCORE_FORMATS), "format of the scores; default: detected")
-    options.add_argument("--score-format", **scores)
-    options.add_argument("--distance", **flag("the scores are distances: negate them"))
-    natural = "the scores are log10 LRs: make natural ones, which Cllr takes, of them"
-    options.add_argument("--log10", **flag(natural))
+_IDS = f"bridge ids that differ by rule, of scores and key: {', '.join(ID_RULES)}"
+_VERSUS = "scores of another system for the same trials: paired test; may be repeated"
+_P_TARGET = "min DCF at this prior of targets; may be repeated"
+_COST = "cost of a {}, of every --p-target or one for each; default: 1"
+_METRICS = "print only these metrics, by their keys (as --format json prints them); default: all"
+_FORMAT = "csv: a row per system, variant and metric, rates as fractions; latex: booktabs"
+_SEVERAL = "score file; - is stdin; several, of different attackers, with --strongest"
+_STRONGEST = "the lowest EER of several attackers, and corrected for the choice among them"
+_DIALECTS = "also EER and min DCF as Kaldi, SpeechBrain, NIST and others define them"
+_WORST_CASE = "also the largest |log likelihood ratio|, estimated four ways, and that of chance"
 
 
 def _columns(text: str) -> dict[str, str]:
@@ -115,31 +55,6 @@ def _rules(text: str) -> tuple[str, ...]:
     return rules
 
 
-def add_files(options: Options) -> None:
-    """Add the options for input files and output."""
-    add_scores(options)
-    bridging = f"bridge ids that differ by rule, of scores and key: {', '.join(ID_RULES)}"
-    options.add_argument("--ids", **value("RULE,...", bridging, type=_rules, default=()))
-    options.add_argument("--speakers", **flag("also the EER of each enrolled speaker"))
-    add(options, "--variant")
-    versus = "scores of another system for the same trials: paired test; may be repeated"
-    options.add_argument("--versus", action="append", **value("F", versus))
-    enrolled = "speakers of the enrolled utterances or models"
-    options.add_argument("--enroll-utt2spk", **path("F", enrolled))
-    operating = "min DCF at this prior of targets; may be repeated"
-    options.add_argument("--p-target", action="append", **value("P", operating, type=number))
-    for name, what in (("--c-miss", "miss"), ("--c-fa", "false alarm")):
-        cost = f"cost of a {what}, of every --p-target or one for each; default: 1"
-        options.add_argument(name, action="append", **value("C", cost, type=number))
-    plotted = "also plot DET curves and ECE profiles: a pdf, png or tex file"
-    options.add_argument("--plot", **path("FILE", plotted))
-    shown = "print only these metrics, by their keys (as --format json prints them); default: all"
-    options.add_argument("--metrics", **value("KEY,...", shown, type=_keys))
-    formats = "csv: a row per system, variant and metric, rates as fractions; latex: booktabs"
-    printed = ["text", "csv", "json", "latex"]
-    add(options, "--format", choices=printed, type=_output_format, help=formats)
-
-
 def _output_format(text: str) -> str:
     """Tell the format of the output from those of scores."""
     if text in SCORE_FORMATS and text != "csv":
@@ -150,6 +65,78 @@ def _output_format(text: str) -> str:
 def _keys(text: str) -> list[str]:
     """Parse a list of metrics; repeated ones count once."""
     return list(dict.fromkeys(filter(None, text.split(","))))
+
+
+#: How scores and trial key are read.
+READING = {
+    "--trials": path("F", "trial key, if the scores have no labels"),
+    "--columns": value("COLUMN=NAME,...", _COLUMNS, type=_columns, default={}),
+    "--key-format": choice(KEY_FORMATS, "format of the trial key; default: detected"),
+    "--score-format": choice(SCORE_FORMATS, "format of the scores; default: detected"),
+    "--distance": flag("the scores are distances: negate them"),
+    "--log10": flag("the scores are log10 LRs: make natural ones, which Cllr takes, of them"),
+}
+SCORES = path("F", "score file; - is stdin")
+_FILES = {
+    **READING,
+    "--ids": value("RULE,...", _IDS, type=_rules, default=()),
+    "--speakers": flag("also the EER of each enrolled speaker"),
+    "--versus": value("F", _VERSUS, action="append"),
+    "--enroll-utt2spk": path("F", "speakers of the enrolled utterances or models"),
+    "--p-target": value("P", _P_TARGET, action="append", type=number),
+    "--c-miss": value("C", _COST.format("miss"), action="append", type=number),
+    "--c-fa": value("C", _COST.format("false alarm"), action="append", type=number),
+    "--plot": path("FILE", "also plot DET curves and ECE profiles: a pdf, png or tex file"),
+    "--metrics": value("KEY,...", _METRICS, type=_keys),
+    "--format": choice(["text", "csv", "json", "latex"], _FORMAT, type=_output_format),
+}
+_SHARED = "variant bootstrap seed utt2spk allow-missing metric"
+VERBS: dict[str, Options] = {
+    "metrics": {
+        "example": "--scores scores --trials data/libri_test/trials --bootstrap 1000",
+        "shared": _SHARED,
+        "either": "--scores --target --counts",
+        "rules": (
+            ("nontarget", "target", "--nontarget goes with --target"),
+            ("target", "nontarget", "--target goes with --nontarget"),
+        ),
+        "--scores": value("F", _SEVERAL, action="append"),
+        "--target": path("NPY", "array of target scores, with --nontarget"),
+        "--counts": path("C", "counts of scores, by the verbs count and merge"),
+        "--nontarget": path("NPY", "array of nontarget scores"),
+        "--strongest": flag(_STRONGEST),
+        "--dialects": flag(_DIALECTS),
+        "--worst-case": flag(_WORST_CASE),
+        "--leave-out-self": flag("leave out trials of an utterance with itself"),
+        "--by": BY,
+        **_FILES,
+    },
+    "privacy-metrics": {
+        "example": "--scores scores --trials data/libri_test_trials_f/trials --bootstrap 1000",
+        "shared": _SHARED,
+        "--scores": {**SCORES, "required": True},
+        **_FILES,
+    },
+}
+
+
+#: Options that need a score file, whose trials have names.
+_OF_FILES = (
+    "trials",
+    "key_format",
+    "score_format",
+    "utt2spk",
+    "enroll_utt2spk",
+    "allow_missing",
+    "speakers",
+    "versus",
+    "leave_out_self",
+    "columns",
+    "ids",
+)
+
+#: Options that print more than metrics.
+_BESIDE = ("strongest", "speakers", "dialects", "worst_case", "by")
 
 
 def read_file(arguments: argparse.Namespace, path: Path) -> Trials:
@@ -234,7 +221,7 @@ def _of_arrays(arguments: argparse.Namespace) -> TrialScores:
     return TrialScores(*map(unit, arrays))
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_metrics(arguments: argparse.Namespace) -> int:
     """Print the metrics of a score file or, only as the verb `metrics`, of two arrays."""
     given = vars(arguments)
     if given.get("counts") is not None:
@@ -243,11 +230,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format in ("csv", "latex"):
         refuse_given(arguments, _BESIDE, "goes with --format text or json")
     if given.get("target") is None:
-        if given.get("nontarget") is not None:
-            arguments.usage_error("--nontarget goes with --target")
         return _run_on_file(arguments)
-    if arguments.nontarget is None:
-        arguments.usage_error("--target goes with --nontarget")
     refuse_given(arguments, (*_OF_FILES, "strongest", "by"), "goes with --scores")
     from ..metrics.evaluation import evaluate_variants
     from ..metrics.registry import registered
@@ -355,8 +338,6 @@ def _run_on_file(arguments: argparse.Namespace) -> int:
         _check_keys(arguments)
         evaluated = {name: _evaluate(arguments, of, speakers) for name, of in systems.items()}
         if given.get("strongest"):
-            from .strongest_attacker import show_strongest
-
             show_strongest(arguments, evaluated, more)
         else:
             _show(arguments, evaluated, more)
@@ -587,3 +568,168 @@ def _write_plot(
     plot = score_plot({name: of[variant] for name, of in evaluated.items()})
     file: Path = arguments.plot
     write(Drawing(file.stem, "DET curves and ECE profiles", plot), file.parent, [file.suffix[1:]])
+
+
+run_privacy_metrics = run_metrics
+
+
+def groups_of_trials(
+    trials: Trials,
+    by: Sequence[str],
+    files: tuple[Path, Path | None],
+    *,
+    bootstrap: int,
+    seed: int,
+) -> dict[str, tuple[GroupReport, list[str]]]:
+    """Evaluate the groups of every `FILE:COLUMN`; also tell who is in none, by column.
+    `files`: the speakers of trial utterances and of enrolled ones."""
+    from ..metrics.groups import groups
+    from ..stages.records import grouped_trials
+
+    found = {}
+    for labels in read_by(by):
+        known, group_of, without = grouped_trials(trials, labels, *files)
+        check_groups(group_of, labels, without)
+        report = groups(known, group_of, bootstrap=bootstrap, seed=seed)
+        found[labels.column] = report, group_caveats({}, labels.column, without)
+    return found
+
+
+def plain_report(report: GroupReport, caveats: Sequence[str]) -> dict[str, Any]:
+    """Return a report as plain values, with the intervals beside the values of each group."""
+    from ..io.schema import to_plain
+
+    plain: dict[str, Any] = to_plain(report)
+    del plain["left_out"]  # the caveats tell it
+    for name, kinds in plain.pop("intervals").items():
+        for kind, bounds in kinds.items():
+            plain["groups"][name][kind]["intervals"] = bounds
+    return plain | {"caveats": [*report.caveats, *caveats]}
+
+
+def shown_variants(arguments: argparse.Namespace) -> Sequence[Variant]:
+    """Return the variants to print."""
+    from ..metrics import VARIANTS
+
+    return VARIANTS if arguments.variant == "both" else (arguments.variant,)
+
+
+def plain_metrics(
+    arguments: argparse.Namespace, evaluated: Mapping[Variant, Evaluation]
+) -> dict[str, Any]:
+    """Return counts, caveats, metrics and intervals as plain values for JSON."""
+    from ..metrics import CAVEATS, zebra_tag
+
+    exact, variants = evaluated["exact"], shown_variants(arguments)
+    caveats = {key: why for of in evaluated.values() for key, why in of.caveats.items()}
+    plain: dict[str, Any] = {"n_target": exact.n_target, "n_nontarget": exact.n_nontarget}
+    plain["caveats"] = {key: caveats[key] for key in CAVEATS if key in caveats}
+    for variant in variants:
+        plain[variant] = dict(values := evaluated[variant].values)
+        if "zebra_individual" in values:
+            plain[variant]["zebra_tag"] = zebra_tag(values, variant)
+    if exact.intervals:
+        plain["intervals"] = {v: evaluated[v].intervals for v in variants}
+    return plain
+
+
+def show_strongest(
+    arguments: argparse.Namespace,
+    attackers: Mapping[str, Mapping[Variant, Evaluation]],
+    more: Mapping[str, object],
+) -> None:
+    """Print the EERs of all attackers, the lowest one, and that corrected for the choice."""
+    from ..attackers.fusion import strongest
+    from ..io.schema import to_plain
+    from ..metrics import withholding_caveat
+
+    names, exact = list(attackers), {name: of["exact"] for name, of in attackers.items()}
+    drawn = [of.replicates for of in exact.values() if of.replicates is not None]
+    eers = [of["eer"] for of in exact.values()]
+    result = strongest(eers, [of.values["exact eer"] for of in drawn])
+    caveats = [*few_replicates(arguments.bootstrap, drawn[0].n_speakers), *result.notes]
+    weaker = {name: _overestimates(name, exact) for name in names}
+    if arguments.format == "json":
+        rivals = [names[rival] for rival in result.rivals]
+        plain = to_plain(result) | {"name": names[result.name], "rivals": rivals}
+        del plain["eers"]
+        each = {name: plain_metrics(arguments, of) for name, of in attackers.items()}
+        for name, reasons in weaker.items():
+            each[name]["caveats"] |= reasons
+        everything = {"strongest": plain, "caveats": caveats, "attackers": each, **more}
+        print_json(everything)
+        return
+    _print(exact, result)
+    for text in caveats:
+        print(f"caveat: {text}")
+    for name, reasons in weaker.items():
+        withheld = withholding_caveat({**exact[name].caveats, **reasons}, "eer")
+        for reason in [*([withheld.reason] if withheld else []), *reasons.values()]:
+            print(f"caveat of {name}: {reason}")
+
+
+def _print(attackers: Mapping[str, Evaluation], result: Strongest) -> None:
+    from tabulate import tabulate
+
+    from ..metrics import METRICS, NO_WIDTH, NO_WIDTH_NOTE
+
+    eer, names, rows = METRICS["eer"], list(attackers), []
+    for place, (name, of) in enumerate(attackers.items()):
+        own = of.intervals["eer"]
+        mark = "not told from it" if place in result.rivals else ""
+        interval = eer.interval((own.low, own.high), detailed=True)
+        value = eer.format(of["eer"], detailed=True)
+        rows.append((name, value, interval, "strongest" if place == result.name else mark))
+    headers = ("attacker", "EER, %", "95 % interval", "")
+    print(tabulate(rows, headers=headers, disable_numparse=True))
+    minimum, corrected = (eer.format(x, detailed=True) for x in (result.minimum, result.corrected))
+    bounds = eer.interval((result.lower, result.upper), detailed=True)
+    print(
+        f"strongest of {counted(result.attackers, 'attacker')}: {names[result.name]}, EER "
+        f"{minimum} %; corrected for the choice among {result.attackers}: {corrected} % {bounds}"
+    )
+    if NO_WIDTH in (bounds, *(interval for _, _, interval, _ in rows)):
+        print(NO_WIDTH_NOTE)
+
+
+def attacker_id(file: str) -> str:
+    """Return the id of the attacker that a score file is named by, such as `ridge-reverse`; of a
+    file `scores`, as trees have them, its folder names it, unless that is of a condition ("").
+
+    Examples
+    --------
+    >>> attacker_id("out/ridge_reverse.gz"), attacker_id("ASV-a-b/words/scores")
+    ('ridge-reverse', 'words')
+    >>> attacker_id("ASV-a-b/scores")
+    ''
+    """
+    path = Path(file)
+    name = path.name.split(".")[0]
+    if name == "scores":
+        name = "" if path.parent.name.startswith("ASV-") else path.parent.name
+    return name.lower().replace("_", "-")
+
+
+def _overestimates(name: str, attackers: Mapping[str, Evaluation]) -> dict[str, str]:
+    """Return the caveats of an attacker weaker than the words alone, than the spectrum, or than an
+    aligned or normalized variant of its own, as files are named."""
+    from ..choices import SPECTRUM
+    from ..metrics.caveats import WEAKER_THAN_SPECTRUM, WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
+    from ..metrics.confidence import paired_bounds
+    from ..metrics.evaluation import is_weaker, overestimate_reason
+    from ..protocol.protocol import CHALLENGE_ATTACKERS, WORDS, is_variant
+
+    own, one, caveats = attackers[name], attacker_id(name), dict[str, str]()
+    floors = {WORDS: WEAKER_THAN_WORDS, SPECTRUM: WEAKER_THAN_SPECTRUM}
+    for other, of in sorted(attackers.items(), key=lambda o: -o[1]["eer"]):
+        two = attacker_id(other)
+        key = floors.get(two, "") * (one not in (WORDS, "fused", two))
+        key = key or WEAKER_THAN_VARIANT * is_variant(two, one, ("", *CHALLENGE_ATTACKERS))
+        if not key:
+            continue
+        first, second = (r for r in (own.replicates, of.replicates) if r is not None)
+        one_eer, two_eer = (r.values["exact eer"] for r in (first, second))
+        bounds = paired_bounds(one_eer, two_eer, first.n_speakers)
+        if is_weaker(own["eer"], of["eer"], bounds):
+            caveats[key] = overestimate_reason(key, "eer", of["eer"], bounds, other)
+    return {key: caveats[key] for key in (*floors.values(), WEAKER_THAN_VARIANT) if key in caveats}

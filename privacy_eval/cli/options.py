@@ -7,23 +7,42 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from ..choices import FIGURE_FORMATS as FIGURE_FORMATS
-from ..choices import MOST_REPLICATES
+from ..choices import ENCODERS, FIGURE_FORMATS
 from ..errors import PrivacyEvalError, UsageError, in_job, printable
 from ..io.files import refuse_symlinks_below
-
-T = TypeVar("T")
+from ..options import (
+    choice,
+    described,
+    flag,
+    job,
+    natural,
+    path,
+    positive,
+    replicates,
+    value,
+)
+from ..stages.options import FOLDERS
 
 #: Environment variable: file of the messages that a run of a recipe has logged, see `log_once`.
 LOGGED = "PRIVACY_EVAL_LOGGED"
 
-#: A container of options: a parser, or one `Usage` of its verb.
-Options = Any
+#: Environment variables that set the number of threads of linear algebra libraries.
+_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+
+#: The options of a verb: settings by name (or names, separated by blanks), as `add_argument` takes
+#: them, or what differs from those of `SHARED`; beside them:
+#: `example` : str, a command line;
+#: `shared` : str, names of further options of `SHARED`;
+#: `kinds` : tuple of type, dataclasses of whose fields options are made;
+#: `either` : str, names of options of which exactly one is required;
+#: `rules` : of (option, other, text): an option, one that it needs or, after `!`, excludes, and
+#: what is said otherwise.
+Options = dict[str, Any]
+_ABOUT = {"example", "shared", "kinds", "either", "rules"}
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -38,123 +57,10 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, width=(columns if columns > 0 else 80) - 2)
 
 
-class Usage:
-    """One of the two usages of a verb: options that go together.
-
-    A verb runs either as a stage over a tree or on single files; `runs_as_stage` decides which,
-    and exits with code 2 if options of both are mixed or required ones are missing.
-    """
-
-    def __init__(self, parser: argparse.ArgumentParser, title: str) -> None:
-        self.parser = parser
-        self.needed: list[str] = []
-        self._group = parser.add_argument_group(title)
-        self._defaults: dict[argparse.Action, Any] = {}
-
-    @property
-    def actions(self) -> Collection[argparse.Action]:
-        """The options of this usage."""
-        return self._defaults.keys()
-
-    def add_argument(
-        self, *names: str, required: bool = False, default: Any = None, **settings: Any
-    ) -> None:
-        """Add an option; `required` applies to this usage only."""
-        action = self._group.add_argument(*names, default=argparse.SUPPRESS, **settings)
-        self._defaults[action] = False if action.nargs == 0 else default
-        if required:
-            self.needed.append(names[0])
-
-    def given(self, arguments: argparse.Namespace) -> list[str]:
-        """Return the names of the usage's options in use, and set the others to their defaults."""
-        given = [a.option_strings[0] for a in self._defaults if hasattr(arguments, a.dest)]
-        for action, default in self._defaults.items():
-            vars(arguments).setdefault(action.dest, default)
-        return given
-
-    def missing(self, arguments: argparse.Namespace) -> str:
-        """Return the names of the required options that were not given."""
-        given = vars(arguments)
-        return ", ".join(n for n in self.needed if given[n[2:].replace("-", "_")] is None)
-
-
-def two_usages(
-    parser: argparse.ArgumentParser, *runs: Callable[[argparse.Namespace], int], needed: str = ""
-) -> tuple[Usage, Usage]:
-    """Give a verb two usages: the stage over a tree (with `--results`), and single files.
-
-    `runs`: what each runs, of verbs without a function `run`; `needed`: an option of both usages
-    that single files need.
-    """
-    stage = Usage(parser, "over a tree (the stage of the recipe)")
-    files = Usage(parser, "on single files")
-    files.needed += [needed] if needed else []
-    parser.set_defaults(usages=(stage, files))
-    if runs:
-        over_tree, on_files = runs
-        parser.set_defaults(run=lambda a: over_tree(a) if runs_as_stage(a) else on_files(a))
-    return stage, files
-
-
-def runs_as_stage(arguments: argparse.Namespace) -> bool:
-    """Tell whether a verb runs as the stage over a tree, not on single files."""
-    stage, files = arguments.usages
-    of_stage, of_files = stage.given(arguments), files.given(arguments)
-    if of_stage and of_files:
-        stage.parser.error(
-            f"{of_stage[0]} (over a tree) and {of_files[0]} (single files) exclude each other"
-        )
-    usage, other = (files, stage) if of_files else (stage, files)
-    if missing := usage.missing(arguments):
-        instead = (
-            "" if of_stage or of_files else f" (or on single files: {other.missing(arguments)})"
-        )
-        usage.parser.error(f"the following arguments are required: {missing}{instead}")
-    return usage is stage
-
-
-def natural(text: str) -> int:
-    """Parse a non-negative integer."""
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0, not {text!r}")
-    return int(text)
-
-
-def replicates(text: str) -> int:
-    """Parse a number of bootstrap replicates."""
-    if natural(text) == 1 or natural(text) > MOST_REPLICATES:
-        raise argparse.ArgumentTypeError(
-            f"expected 0 or 2 to {MOST_REPLICATES} replicates, not {text}"
-        )
-    return int(text)
-
-
-def positive(text: str) -> int:
-    """Parse a positive integer."""
-    if natural(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1, not {text!r}")
-    return int(text)
-
-
-def one_of(numbers: range) -> Callable[[str], int]:
-    """Return the option type of whole numbers in a range."""
-
-    def number(text: str) -> int:
-        if natural(text) not in numbers:
-            raise argparse.ArgumentTypeError(
-                f"expected a whole number from {numbers[0]} to {numbers[-1]}, not {text!r}"
-            )
-        return int(text)
-
-    return number
-
-
 def folder_command(known: str = "") -> Callable[[str], str]:
     """Parse a command that is run for data folders, or a known name; empty is none."""
 
     def parse(text: str) -> str:
-        from ..stages.user_command import FOLDERS
-
         if text not in ("", known) and not all(place in text for place in FOLDERS):
             expected = f"{known} or a command" if known else "a command"
             raise argparse.ArgumentTypeError(
@@ -165,33 +71,13 @@ def folder_command(known: str = "") -> Callable[[str], str]:
     return parse
 
 
-def job(text: str) -> tuple[int, int]:
-    """Parse a job split J/N."""
-    number, slash, total = text.partition("/")
-    split = (positive(number), positive(total)) if slash else (0, 0)
-    if not 1 <= split[0] <= split[1]:
-        raise argparse.ArgumentTypeError(f"expected J/N with 1 <= J <= N, not {text!r}")
-    return split
+def _user_metric(text: str) -> str:
+    from ..io.user_metrics import check_user_metric
 
-
-def value(metavar: str, help: str | None = None, **settings: Any) -> dict[str, Any]:
-    """Describe an option with a value."""
-    return {"metavar": metavar, "help": help, **settings}
-
-
-def path(metavar: str, help: str | None = None, **settings: Any) -> dict[str, Any]:
-    """Describe an option with a path."""
-    return {"metavar": metavar, "help": help, "type": Path, **settings}
-
-
-def choice(choices: Sequence[str], help: str | None = None, **settings: Any) -> dict[str, Any]:
-    """Describe an option with one of several values."""
-    return {"choices": choices, "help": help, **settings}
-
-
-def flag(help: str) -> dict[str, Any]:
-    """Describe an option without a value."""
-    return {"action": "store_true", "help": help}
+    try:
+        return check_user_metric(text)
+    except PrivacyEvalError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 _REPLICATES = "95 %% intervals from N bootstrap replicates of speakers (at least 2; usual: 1000)"
@@ -235,6 +121,26 @@ SHARED: dict[str, dict[str, Any]] = {
         default=[],
     ),
     "--distractors": value("SET", "data set of more enrolled speakers for identification"),
+    "--metric": value(
+        "NAME=FILE.py:FUNCTION",
+        "user-defined metric, a function of TrialScores; FILE.py is executed",
+        action="append",
+        default=[],
+        type=_user_metric,
+        dest="user_metrics",
+    ),
+    "--lda-dim": value(
+        "D", "dimension of LDA; default: 200, or that of the x-vectors", type=positive
+    ),
+    "--recognizer": value(
+        "COMMAND",
+        "'COMMAND {in} {out}': reads the data folder {in}, and writes {out}/text",
+        type=folder_command(),
+    ),
+    "--encoder": value("NAME", f"{', '.join(ENCODERS)} or FILE.onnx, instead of a Kaldi network"),
+    "--front-end": value(
+        "NAME", "of FILE.onnx: wespeaker, sherpa, 3dspeaker or FILE.yaml; default: its metadata"
+    ),
     "--bootstrap": value("N", _REPLICATES, type=replicates, default=0),
     "--seed": value("N", "random seed; default: 0", type=natural, default=0),
     "--variant": choice(["challenge", "exact", "both"], default="both"),
@@ -255,25 +161,31 @@ SHARED: dict[str, dict[str, Any]] = {
     ),
 }
 
-#: Options of a verb that can run in parallel jobs.
-JOBS = ("--nj", "--cmd", "--log-dir", "--job")
 
-#: Options for computing the metrics of a condition.
-METRIC_OPTIONS = ("--bootstrap", "--seed", "--utt2spk", "--allow-missing")
+def add_options(parser: argparse.ArgumentParser, options: Options) -> None:
+    """Add the options of a verb to a parser."""
+    either = options.get("either", "").split()
+    group = parser.add_mutually_exclusive_group(required=True) if either else parser
+    own = {n: SHARED.get(n, {}) | one for n, one in options.items() if n not in _ABOUT}
+    of_kinds = {n: one for kind in options.get("kinds", ()) for n, one in described(kind).items()}
+    shared = {f"--{n}": SHARED[f"--{n}"] for n in options.get("shared", "").split()}
+    for name, settings in {**own, **of_kinds, **shared}.items():
+        to: Any = group if name in either else parser
+        to.add_argument(*name.split(), **settings)
 
 
-def add(options: Options, *names: str, **changes: Any) -> None:
-    """Add shared options, with the `changes` of this verb."""
-    for name in names:
-        options.add_argument(name, **{**SHARED[name], **changes})
+def check_rules(options: Options, arguments: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
+    given = vars(arguments)
+    for option, other, text in options.get("rules", ()):
+        if given[option] and bool(given[other.lstrip("!")]) == other.startswith("!"):
+            raise UsageError(text)
 
 
-def fill(kind: type[T], arguments: argparse.Namespace, **others: Any) -> T:
-    """Return options as a dataclass, whose fields have the names of the options; those that the
-    verb does not have keep their defaults."""
-    values = {**vars(arguments), **others}
-    names = [f.name for f in fields(kind) if f.name in values]  # type: ignore[arg-type]
-    return kind(**{name: values[name] for name in names})
+def use_one_thread() -> None:
+    """Let linear algebra use one thread, before NumPy is imported: identical bytes on any number
+    of cores."""
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
 
 
 def output_folder(arguments: argparse.Namespace) -> Path:
@@ -282,94 +194,6 @@ def output_folder(arguments: argparse.Namespace) -> Path:
     out: Path = arguments.tree / arguments.out if arguments.out else results / "privacy_eval"
     refuse_symlinks_below(out, results)
     return out
-
-
-def add_tree(options: Options, common: Options = None) -> None:
-    """Add the options for a tree, its results, systems and outputs.
-
-    `common` receives the options of both usages of a verb, except `--out`, which differs.
-    """
-    add(options, "--config", "--tree", "--system", "--keys")
-    several = "suffix of anonymized data sets; may be repeated"
-    add(options, "--anon-suffix", action="append", help=several)
-    add(options, "--results", required=True)
-    add(options, "--conf", default="vpc2020")
-    add(common or options, "--allow-outside")
-    if common is None:
-        add(options, "--out")
-
-
-def add_metric(parser: Options, dest: str = "user_metrics") -> None:
-    """Add the option for user-defined metrics, which `main` registers while a verb runs."""
-    metric = value(
-        "NAME=FILE.py:FUNCTION",
-        "user-defined metric, a function of TrialScores; FILE.py is executed",
-    )
-    parser.add_argument(
-        "--metric", action="append", default=[], type=_user_metric, dest=dest, **metric
-    )
-
-
-def _user_metric(text: str) -> str:
-    from ..io.user_metrics import check_user_metric
-
-    try:
-        return check_user_metric(text)
-    except PrivacyEvalError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def add_results(parser: argparse.ArgumentParser) -> None:
-    """Add the options for results, their protocol, and published results to compare with."""
-    results = path("results.json", "default: published results alone")
-    parser.add_argument("--results", nargs="+", action="extend", **results)
-    add(parser, "--config", "--confirm")
-    add(parser, "--conf", help="default: the protocol of the results, or vpc2020")
-    add(parser, "--published")
-    variants = choice(["challenge", "exact"], "of the metrics shown; default: the protocol's")
-    parser.add_argument("--variant", **variants)
-    systems = "show only this system; several, in this order, by repeating the option"
-    parser.add_argument("--system", **value("NAME", systems, action="append"))
-    strongest = "rank systems, and draw the plane, by the strongest attacker that was tried"
-    parser.add_argument("--by-strongest", **flag(strongest))
-    utility = "utility in the plane, in place of wer,uar: dnsmos_ovrl, per_original, ..."
-    parser.add_argument("--utility", **value("KEY,...", utility))
-    tables = path("FILE.yaml", "tables of one's own, see docs/extending.md; may be repeated")
-    parser.add_argument("--tables", action="append", default=[], **tables)
-    parser.set_defaults(user_metrics=())  # results may describe some, to forget at the end
-
-
-def add_data(parser: Options, common: Options = None) -> None:
-    """Add the data folder of the audio; `common` receives the options of both usages of a verb."""
-    parser.add_argument("--data", required=True, **path("DIR", "folder with wav.scp"))
-    base = "base folder of relative paths in wav.scp; default: . or else the data folder"
-    add(parser, "--scp-base", help=base)
-    add(common or parser, "--allow-pipes")
-    if common is None:
-        add(parser, "--allow-outside")
-
-
-def add_features(parser: Options, common: Options = None) -> None:
-    """Add the data folder and the options of feature extraction."""
-    add_data(parser, common)
-    add(common or parser, "--allow-missing")
-    default = "Kaldi's option file; default: the challenge's options"
-    parser.add_argument("--mfcc-config", **path("FILE", default))
-    parser.add_argument("--vad-config", **path("FILE", default))
-    dither = "standard deviation of noise added to the samples; default: 0, or that of the file"
-    parser.add_argument("--dither", **value("X", dither, type=number))
-    add(parser, "--seed", help="seed of the dither; default: 0")
-
-
-def number(text: str) -> float:
-    """Parse a non-negative number."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a number from 0, not {text!r}")
-    return value
 
 
 def progress() -> Callable[[int, int, str], None] | None:

@@ -1,4 +1,4 @@
-"""study: simulations that show what each metric is sensitive to."""
+"""Verbs of the metric study."""
 
 from __future__ import annotations
 
@@ -7,34 +7,38 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from .options import JOBS, add, add_metric, path, value
+from ..options import path, value
+from .options import Options
 
 if TYPE_CHECKING:
     from ..io.user_metrics import UserMetric
     from ..study.protocol import StudyProtocol
     from ..study.run import Task
 
-EXAMPLE = "--out study --seed 1"
+_CONF = "the study: metric_study (default), or a YAML file"
+
+_STUDY = {
+    "--out": path("DIR", required=True),
+    "--conf": {"help": _CONF, "default": "metric_study"},
+    "--seed": {"help": "random seed, instead of the study's", "default": None},
+    "--tree": {"help": "attack the original speech of this tree", "default": None},
+    "--tree-conf": value("FILE", "protocol of the tree", default="vpc2020"),
+    "--metric": {"dest": "metric"},
+}
+VERBS: dict[str, Options] = {
+    "study": {
+        "example": "--out study --seed 1",
+        "shared": "nj cmd log-dir job",
+        **_STUDY,
+    },
+    "study-report": {
+        "example": "--out study --seed 1",
+        **_STUDY,
+    },
+}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    add_shared(parser)
-    add(parser, *JOBS)
-
-
-def add_shared(parser: argparse.ArgumentParser) -> None:
-    """Add the options of both verbs of a study."""
-    parser.add_argument("--out", required=True, **path("DIR"))
-    study = "the study: metric_study (default), or a YAML file"
-    add(parser, "--conf", default="metric_study", help=study)
-    add(parser, "--seed", default=None, help="random seed, instead of the study's")
-    add(parser, "--tree", default=None, help="attack the original speech of this tree")
-    parser.add_argument("--tree-conf", **value("FILE", "protocol of the tree", default="vpc2020"))
-    add_metric(parser, dest="metric")
-
-
-def run(arguments: argparse.Namespace) -> int:
+def run_study(arguments: argparse.Namespace) -> int:
     from ..study.run import remove_stale_records, run_tasks
     from .inputs import run_settings
 
@@ -68,3 +72,42 @@ def load_study_tasks(
         raise PrivacyEvalError(f"{arguments.tree}: no such folder (experiment tree)")
     protocol = load_protocol(arguments.tree_conf, base=arguments.tree)
     return study, study_tasks(study, tree=arguments.tree, protocol=protocol), own
+
+
+def run_study_report(arguments: argparse.Namespace) -> int:
+    from ..io.files import write_text
+    from ..report.figure_folder import pictures
+    from ..report.figures import write_figures
+    from ..report.page import Front, Section, report_page
+    from ..report.table_files import write_tables
+    from ..study.figures import study_figures
+    from ..study.run import read_rows, study_digest
+    from ..study.tables import SECTIONS, study_summary, study_tables, values_csv
+
+    study, tasks, own = load_study_tasks(arguments)
+    rows = read_rows(tasks, arguments.out, seed=study.seed, own=own)
+    tables = study_tables(study, rows)
+    write_tables(arguments.out / "tables", [tables], study.title)
+    write_text(arguments.out / "values.csv", values_csv(rows))
+    figures = arguments.out / "figures"
+    drawn, there = write_figures(
+        study_figures(study, rows),
+        figures,
+        drawn_from={"study": study_digest(tasks, study, own)},
+    )
+    placed = pictures(figures)
+    sections = [
+        Section(
+            title,
+            tables=tuple(t for t in tables if t.section == title),
+            pictures=tuple(p for p in placed if p.section == title),
+        )
+        for title in SECTIONS.values()
+    ]
+    front = Front(answers=(("What the study shows", tuple(study_summary(study, rows))),))
+    write_text(
+        arguments.out / "report.html",
+        report_page(study.title, [s for s in sections if not s.is_empty], front),
+    )
+    print(f"{arguments.out}: {len(tables)} tables, {drawn} figures drawn, {there} there")
+    return 0

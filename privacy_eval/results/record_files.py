@@ -9,13 +9,13 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..io.files import Inputs, Loaded, digest
 from ..io.schema import from_plain, load_json, to_plain
-from ..products.freshness import NOTE, Product, file_set
+from ..products.freshness import NOTE, file_set
 
 if TYPE_CHECKING:
     from . import records
@@ -62,17 +62,6 @@ WithArrays = TypeVar(
 
 #: The fingerprint of results.json and the files beside it.
 RESULTS_NOTE = f".results{NOTE}"
-
-
-def record_product(
-    one: Any, tree: Path, name: str, subject: Mapping[str, Any] | None = None, **more: Any
-) -> Product:
-    """Return the product of a stage's record, `one` with `condition`, `path`, `find` and `make`;
-    `more` are further attributes of the product."""
-    path: Path = one.path
-    about = {**asdict(one.condition), "fields": fields_digest(), **(subject or {})}
-    made: dict[str, Any] = {"files": (path,), "find": one.find, "make": one.make, "subject": about}
-    return Product(name, tree, path.with_name(f".{path.stem}{NOTE}"), **made | more)
 
 
 def record_paths(path: Path) -> tuple[Path, Path]:

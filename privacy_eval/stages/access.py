@@ -11,18 +11,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..asv.inputs import BACKEND_FILES, Enrollment, TreeVectors, backend_folder, load_enrollment
-from ..choices import grouped
+from ..choices import ENCODERS, grouped
 from ..errors import PrivacyEvalError, UsageError
 from ..io.files import Inputs, check_inside, file_names, relative
 from ..products.freshness import (
+    Fingerprint,
     MissingInput,
     Outcome,
     Product,
     Run,
     Source,
+    Sources,
     bring_up_to_date,
     estimate_lines,
     scoring_cost,
+    source_from_fingerprint,
 )
 from ..protocol.protocol import (
     ANONYMIZED,
@@ -53,7 +56,11 @@ if TYPE_CHECKING:
     from ..asv.backend import BackendName, PldaBackend
     from ..io.vectors import Vectors
     from ..speech.audio import AudioReader
+    from ..speech.encoders import EncoderChoice
 
+#: The fingerprint of a set's x-vectors, the role of the network in it, and the option of it that is
+#: a user's command.
+VECTORS_NOTE, EXTRACTOR_ROLE, COMMAND = ".xvectors.json", "extractor", "command"
 #: Kinds of `MissingInput`.
 VECTORS, BACKEND, KEYS = "x-vectors", "back end", "trial keys"
 ENROLLMENT, TRIALS = "enrollment sets", "trial sets"
@@ -536,6 +543,41 @@ class AsvSystems:
         content."""
         return Source(scp, self.vectors(scp.parents[1]).digest(scp))
 
+    def sources(
+        self,
+        model: tuple[str, str],
+        sets: Mapping[str, tuple[str, str]],
+        inputs: Inputs,
+        own: Sources,
+        *,
+        plda: bool = True,
+    ) -> Sources:
+        """Return the inputs of a product: the back end of a model if PLDA is needed, `own` sources,
+        x-vectors of sets by role, and their network if it is known and the same for all."""
+        backend = self.backend_files(*model) if plda else {}
+        scps = {role: self.find_vectors(*model, *name) for role, name in sets.items()}
+        vectors = {f"{r}_vectors": self.vectors_source(p) for r, p in scps.items()}
+        networks = {
+            source_from_fingerprint(scp, EXTRACTOR_ROLE, self.access.tree, inputs, VECTORS_NOTE)
+            for scp in scps.values()
+        }
+        network = networks.pop() if len(networks) == 1 else None
+        return {**backend, **own, **vectors, **({EXTRACTOR_ROLE: network} if network else {})}
+
+    def encoder_of(self, folder: str, cache: Path | None) -> EncoderChoice | None:
+        """Return the encoder that the protocol names for the vectors of a model folder; an ONNX
+        file is relative to the tree."""
+        from ..speech.encoders import EncoderChoice
+
+        name, front_end = self.protocol.encoder_of(folder)
+        if not name:
+            return None
+        if name in ENCODERS:
+            return EncoderChoice(name, cache=cache)
+        path, tree = Path(front_end), self.access.tree
+        front_end = str(tree / path) if path.suffix else front_end
+        return EncoderChoice(str(tree / name), front_end or None)
+
     def read_vectors(self, scp: Path, *, double: bool = False) -> Vectors:
         """Read x-vectors that `find_vectors` found; `double` as in `io.vectors.read_vectors`.
         Vectors of zeros may be left out as missing ones."""
@@ -605,6 +647,13 @@ class Experiment:
         every = itertools.product(self.systems, self.asv.protocol.results_folders)
         return [(system, part) for system, part in every if part.suffix in system.parts]
 
+    def planned(self, options: object) -> Iterator[tuple[System, ResultsFolder, AsvSystems]]:
+        """Yield the systems under test, or, where there are no options to make anything with, all
+        of them, with each of their results folders, and the tree as it is for the system."""
+        for system, part in self.parts:
+            if options is None or system.name in self.under_test:
+                yield system, part, self.asv.of_system(system)
+
     def records_of(self, system: str, results_folder: str = "") -> Path:
         """Return the folder of a system's records."""
         return self.out / "records" / f"{self.names[system]}{results_folder}"
@@ -613,3 +662,9 @@ class Experiment:
     def under_test(self) -> set[str]:
         """Names of the systems whose x-vectors the tree has."""
         return {system.name for system in self.asv.under_test}
+
+
+def command_of(stored: Fingerprint | None) -> str | None:
+    """Return the command that made x-vectors; None of others."""
+    text = None if stored is None else stored.options.get(COMMAND)
+    return text if isinstance(text, str) else None

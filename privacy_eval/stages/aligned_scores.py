@@ -36,10 +36,8 @@ from ..protocol.protocol import (
     ORIGINAL,
     Attacker,
 )
-from ..tree.conditions import TrialCondition
 from .access import AsvSystems
 from .attackers import TRAINING, Attacked, Scoring, as_optional, attacked
-from .vector_sources import asv_sources
 
 if TYPE_CHECKING:
     from ..asv.galleries import Conversations, Gallery
@@ -56,26 +54,16 @@ _TRAINING_ROLES = "training", "training_anonymized"
 _ENROLLMENT = {"aligned": {ORIGINAL}, LDA: {ANONYMIZED}, LDA_JOINT: {ORIGINAL, ANONYMIZED}}
 
 
-def aligned_products(asv: AsvSystems) -> list[Product]:
-    """The scores of all conditions by attackers who learn, and by the spectrum."""
-    return [scoring.product() for scoring in _scorings(asv)]
-
-
 def aligned_sets(asv: AsvSystems, attackers: Collection[str]) -> list[tuple[str, str, str]]:
     """Return the sets whose x-vectors some attackers need: name, suffix and model folder."""
     return [
         (*name, model.model_folder(scoring.training.suffix))
-        for scoring in _scorings(asv)
+        for scoring in aligned_scorings(asv)
         if scoring.attacker.id in attackers
         for name in scoring.sets.values()
         for model in (scoring.asv.protocol.asv_model(ORIGINAL),)
         if model is not None and not scoring.product().is_foreign(asv.access.inputs)
     ]
-
-
-def aligned_scorings(asv: AsvSystems) -> dict[TrialCondition, AlignedScoring]:
-    """Return the scores of all conditions by attackers who learn, and by the spectrum."""
-    return {scoring.condition: scoring for scoring in _scorings(asv)}
 
 
 def aligned_scorer(alignment: Alignment, cohorts: Cohorts | None) -> Scorer:
@@ -88,7 +76,8 @@ def aligned_scorer(alignment: Alignment, cohorts: Cohorts | None) -> Scorer:
     )
 
 
-def _scorings(asv: AsvSystems) -> Iterator[AlignedScoring]:
+def aligned_scorings(asv: AsvSystems) -> Iterator[AlignedScoring]:
+    """Yield the scores of all conditions by attackers who learn, and by the spectrum."""
     training: dict[tuple[str, str, str], _Training] = {}
     for scoring in ("aligned", LDA, LDA_JOINT, "cosine"):
         for one in attacked(asv, scoring):
@@ -292,7 +281,7 @@ class AlignedScoring(Scoring):
             own["training_utt2spk"] = self.training.utt2spk()
             self.asv.access.check_inside(self.training.utt2spk())
         model = ORIGINAL, self.training.suffix
-        return asv_sources(self.asv, model, sets, inputs, own, plda=False)
+        return self.asv.sources(model, sets, inputs, own, plda=False)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..asv.trials import score_trials

@@ -35,6 +35,7 @@ from ..protocol.protocol import ANONYMIZED, COEFFICIENTS, Protocol
 from ..speech.audio import AudioReader, Samples, soundfile
 from ..speech.mcadams import COEFFICIENT, convert_to_int16, derive_coefficient
 from .access import TreeAccess
+from .options import McAdamsOptions
 from .user_command import UserCommand
 
 #: Lists that are copied unchanged. Segments become recordings; trial keys are not copied.
@@ -51,28 +52,10 @@ _RUNNING = ".privacy_eval.running"
 
 
 @dataclass(frozen=True)
-class McAdams:
-    """Settings of the McAdams anonymization.
+class McAdams(McAdamsOptions):
+    """The McAdams anonymization; `data_set`: name of the data set if coefficients depend on it."""
 
-    Attributes
-    ----------
-    variant : {"2020", "2022"}
-    coefficient : float, optional
-        By default 0.8 in 2020, and derived from seed and id in 2022.
-    level : {"speaker", "utterance"}
-        Whether coefficients are drawn per speaker or per utterance.
-    data_set : str
-        Name of the data set if coefficients depend on it, else empty.
-    per_set : bool
-        Whether those of the data sets of a tree do.
-    """
-
-    variant: str = "2020"
-    coefficient: float | None = None
-    seed: int = 0
-    level: str = "speaker"
     data_set: str = ""
-    per_set: bool = False
 
     def of(self, speaker: str, utterance: str) -> float:
         """The coefficient of an utterance."""

@@ -1,19 +1,23 @@
-"""Stage 5: compute the scores of a tree's trial conditions from its x-vectors.
+"""Stages 2 and 5: train the missing back ends of a tree on the x-vectors of its training sets, for
+attackers whose ASV model is trained on anonymized speech, and compute the scores of the trial
+conditions from x-vectors.
 
-External and edited score files are kept.
+External and edited back ends and score files are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import itertools
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..asv.inputs import vector_file
+from ..asv.inputs import BACKEND_FILES, KALDI_VECTORS, backend_folder, vector_file
 from ..choices import SPECTRUM
 from ..errors import PrivacyEvalError
-from ..io.files import Inputs
+from ..io.data_dir import read_utt2spk
+from ..io.files import Inputs, read_bytes, relative
 from ..products.freshness import (
     NOTE,
     Content,
@@ -25,25 +29,160 @@ from ..products.freshness import (
     Run,
     Sources,
     absent,
+    bring_up_to_date,
 )
-from ..protocol.protocol import ANONYMIZED, CROPS, OF_CROPS, ORIGINAL, PLDA_CROPS, Attacker
+from ..protocol.protocol import (
+    ANONYMIZED,
+    CROPS,
+    OF_CROPS,
+    ORIGINAL,
+    PLDA_CROPS,
+    AsvModel,
+    Attacker,
+)
 from ..tree.conditions import TrialCondition, original_sets
 from .access import AsvSystems
 from .aligned_scores import (
-    aligned_products,
     aligned_scorer,
     aligned_scorings,
     aligned_sets,
     learnt_from,
 )
-from .attackers import TRAINING, Scoring, as_optional, attacked
-from .fused_scores import fused_products
-from .train_backend import training_sets
-from .vector_sources import asv_sources, encoder_of
-from .words_scores import words_products
+from .attackers import (
+    TRAINING,
+    Scoring,
+    as_optional,
+    attacked,
+    fused_products,
+    words_products,
+)
 
 if TYPE_CHECKING:
     from ..asv.backend import BackendName
+
+
+# Back ends
+
+
+def train_backends(asv: AsvSystems, run: Run = Run(), *, lda_dim: int | None = None) -> Outcome:
+    """Train every missing or stale back end that the systems' results folders need and whose
+    training set has x-vectors.
+
+    `lda_dim`: dimension of LDA, by default as `train_backend`.
+    """
+    products = [replace(training, lda_dim=lda_dim).product() for training in _trainings(asv)]
+    return bring_up_to_date(products, asv.access.inputs, run)
+
+
+def training_sets(asv: AsvSystems) -> list[tuple[str, str, str]]:
+    """Return the training sets of all back ends that are not external: name, empty suffix, and
+    model folder."""
+    return [
+        (t.model.training_name(t.suffix), "", t.model.model_folder(t.suffix))
+        for t in _trainings(asv)
+        if not t.product().is_foreign(asv.access.inputs)
+    ]
+
+
+def _trainings(asv: AsvSystems) -> list[_Training]:
+    trainings: dict[Path, _Training] = {}  # systems may share one
+    for system in asv.under_test:
+        for _, part in system.folders:
+            model = asv.protocol.asv_model(part.asv_model)
+            if model is not None and model.backend == "plda":
+                training = _Training(model, system.anon_suffix, asv)
+                trainings.setdefault(training.folder, training)
+    for one in attacked(asv, PLDA_CROPS):
+        own = asv.of_system(one.system).of_attacker(one.attacker)
+        for model in own.protocol.asv_models:
+            training = _Training(model, one.system.anon_suffix, own)
+            if vector_file(training.folder) is not None:  # else nobody wants it
+                trainings.setdefault(training.folder, training)
+    return list(trainings.values())
+
+
+@dataclass(frozen=True)
+class _Training:
+    """The training of one back end."""
+
+    model: AsvModel
+    suffix: str
+    asv: AsvSystems
+    lda_dim: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Existing or expected folder of the back end: beside its training set's x-vectors."""
+        tree = self.asv.access.tree
+        training = f"xvect_{self.model.training_name(self.suffix)}"
+        wanted = tree / self.model.model_folder(self.suffix) / training
+        return backend_folder(tree, self.model, self.suffix) or wanted
+
+    @property
+    def name(self) -> str:
+        """The model folder; if several models share it, the folder in it."""
+        tree, folder = self.asv.access.tree, self.model.model_folder(self.suffix)
+        of_all = [m.model_folder(self.suffix) for m in self.asv.protocol.asv_models]
+        return folder if of_all.count(folder) == 1 else relative(self.folder, tree)
+
+    def product(self) -> Product:
+        return Product(
+            self.name,
+            self.asv.access.tree,
+            self.folder / NOTE,
+            tuple(self.folder / name for name in ("mean.vec", "transform.mat", "plda")),
+            self.find,
+            self.make,
+            options={} if self.lda_dim is None else {"lda_dim": self.lda_dim},
+            guarded=True,
+            absent=self.absent,
+        )
+
+    def absent(self) -> list[MissingInput]:
+        return missing_training(self.model, self.suffix, self.asv)
+
+    def find(self, inputs: Inputs) -> Sources:
+        scp, utt2spk = _training_set(self.model, self.suffix, self.asv.access.tree)
+        self.asv.access.check_inside(utt2spk)
+        return {"vectors": self.asv.vectors_source(scp), "utt2spk": utt2spk}
+
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        import tempfile
+
+        from ..asv.model_folder import save_backend, train_from_vectors
+        from ..attackers.discriminant import DIMENSIONS
+
+        vectors = self.asv.read_vectors(paths["vectors"])
+        utt2spk, lda_dim = inputs.load(paths["utt2spk"]), self.lda_dim
+        if lda_dim is None and self.model.training_set.endswith(CROPS):  # of few speakers
+            speakers = len({*read_utt2spk(utt2spk).values()})
+            lda_dim = max(1, min(DIMENSIONS, vectors.matrix.shape[1], speakers - 1))
+        trained = train_from_vectors(vectors, utt2spk, lda_dim=lda_dim)
+        with tempfile.TemporaryDirectory() as scratch:
+            save_backend(Path(scratch), trained)
+            files = {name: Path(scratch, name) for name in reversed(BACKEND_FILES)}
+            there = {name: path for name, path in files.items() if path.is_file()}
+            return Content({self.folder / n: read_bytes(path) for n, path in there.items()})
+
+
+def missing_training(model: AsvModel, suffix: str, asv: AsvSystems) -> list[MissingInput]:
+    """Return the missing inputs of training a back end."""
+    tree = asv.access.tree
+    return [
+        MissingInput("training set of a back end", relative(path, tree))
+        for path in _training_set(model, suffix, tree)
+        if not path.is_file()
+    ]
+
+
+def _training_set(model: AsvModel, suffix: str, tree: Path) -> tuple[Path, Path]:
+    """x-vectors and speakers of the training set."""
+    name = model.training_name(suffix)
+    folder = tree / model.model_folder(suffix) / f"xvect_{name}"
+    return vector_file(folder) or folder / KALDI_VECTORS, tree / "data" / name / "utt2spk"
+
+
+# Scores
 
 
 def make_scores(
@@ -65,8 +204,8 @@ def make_scores(
 
 def _chosen(asv: AsvSystems, attackers: Collection[str] | None) -> list[Product]:
     """Return the products of the chosen attackers that do not need the scores of others."""
-    own, words = _own_products(asv), words_products(asv)
-    others = [scoring.product() for scoring in _other_scorings(asv)] + aligned_products(asv)
+    own, words = _products(_scorings(asv)), list(words_products(asv))
+    others = _products(_other_scorings(asv), aligned_scorings(asv))
     if attackers is not None:
         own = own if asv.protocol.own_attacker in attackers else []
         return own + _named(words + others, attackers)
@@ -96,7 +235,7 @@ def default_attackers(
     `extracts`: whether an option names what extracts vectors for the ASV model.
     """
     protocol, data = asv.protocol, asv.access.tree / "data"
-    scorings = (s for s in aligned_scorings(asv).values() if s.attacker.scoring == "cosine")
+    scorings = (s for s in aligned_scorings(asv) if s.attacker.scoring == "cosine")
     names = {"".join(name) for scoring in scorings for name in scoring.sets.values()}
     spoken = [name for name in names if (data / name / "wav.scp").is_file()]
     training = protocol.attacker_training
@@ -118,7 +257,7 @@ def _is_extractable(
     model = asv.of_attacker(attacker).protocol.asv_model(ORIGINAL)
     if model is None:
         return False
-    choice = encoder_of(asv, model.folder, cache)
+    choice = asv.encoder_of(model.folder, cache)
     try:
         check_encoders([choice or EncoderChoice(SPECTRUM)])
     except PrivacyEvalError:
@@ -139,7 +278,7 @@ def _recorded(asv: AsvSystems, *names: str) -> bool:
         return False
 
 
-def _named(products: list[Product], attackers: Collection[str] | None) -> list[Product]:
+def _named(products: Iterable[Product], attackers: Collection[str] | None) -> list[Product]:
     """Return the products of some attackers; by default those that were computed before."""
     if attackers is None:
         return [p for p in products if p.read_fingerprint() is not None]
@@ -148,14 +287,17 @@ def _named(products: list[Product], attackers: Collection[str] | None) -> list[P
 
 def score_products(asv: AsvSystems) -> list[Product]:
     """The score files of all conditions of the protocol, by every attacker."""
-    others = words_products(asv) + aligned_products(asv) + fused_products(asv)
-    encoders = [scoring.product() for scoring in _other_scorings(asv)]
-    return _own_products(asv) + encoders + others
+    by_vectors = _products(_scorings(asv), _other_scorings(asv))
+    return [
+        *by_vectors,
+        *words_products(asv),
+        *_products(aligned_scorings(asv)),
+        *fused_products(asv),
+    ]
 
 
-def _own_products(asv: AsvSystems) -> list[Product]:
-    """The score files by the challenge's own attacker."""
-    return [scoring.product() for scoring in _scorings(asv)]
+def _products(*scorings: Iterable[Scoring]) -> list[Product]:
+    return [one.product() for one in itertools.chain(*scorings)]
 
 
 @dataclass(frozen=True)
@@ -191,7 +333,7 @@ class _Scoring(Scoring):
         if self.crops:
             training = self.asv.access.tree / "data" / self.crops / "utt2spk"
             own["training_utt2spk"] = self.asv.access.existing(TRAINING, training)
-        return asv_sources(self.asv, model, sets, inputs, own)
+        return self.asv.sources(model, sets, inputs, own)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..asv.trials import score_trials

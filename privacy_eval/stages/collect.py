@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,6 @@ from ..results.outputs import output_files
 from ..results.record_files import RESULTS_NOTE, Record, confirmed_days, read_record
 from ..tree.conditions import (
     EmotionFiles,
-    RecognitionCondition,
     RecognitionFiles,
     System,
     original_trial_sets,
@@ -38,32 +37,16 @@ from ..tree.conditions import (
 from ..tree.discovery import teams_without_systems
 from ..version import __version__
 from .access import AsvSystems, Experiment
-from .amounts import amount_products
 from .asv_scores import score_products, vector_folders
 from .attackers import attacker_costs
-from .attributes import attribute_products
-from .audits import audit_products
-from .identification import identification_products
-from .measures import measure_products
-from .privacy_metrics import Options, condition_products
-from .similarity import similarity_products
-from .transcripts import can_align, transcript_products
-from .vector_sources import extractor_commands
+from .disclosure import plan_amounts, plan_attributes, plan_identification
+from .measures import plan_audits, plan_measures
+from .privacy_metrics import Options, can_align, condition_products, transcript_products
+from .similarity import plan_similarity
 
 if TYPE_CHECKING:
     from ..metrics.utility import WordErrors
-    from ..results.records import (
-        EmotionRecord,
-        RecognitionRecord,
-        Results,
-        SimilarityRecord,
-        VerificationRecord,
-    )
-    from .word_errors import SetWordErrors
-
-    #: Errors of a set's transcripts, and SHA-256 of their files.
-    _Transcribed = tuple[SetWordErrors, dict[str, str]]
-    _Products = Callable[[Experiment], list[Product]]
+    from ..results.records import EmotionRecord, RecognitionRecord, Results, SimilarityRecord
 
 
 def collect(
@@ -110,105 +93,62 @@ def collect(
     Results(vpc2024: B1; records: 16 verification, 8 recognition, 4 emotion)
     """
     from ..results.arrays import StoredArrays, with_differences
-    from ..results.records import Results
+    from ..results.records import EmotionRecord, RecognitionRecord, Results, VerificationRecord
 
     systems, inputs = list(systems), inputs or Inputs()
-    products = condition_products(systems, out, tree, Options(groups=protocol.groups))
-    records, unscored = _evaluated(products, stale, inputs)
-    of_transcripts = transcript_products(systems, out, tree, groups=protocol.groups)
-    transcribed, untranscribed = _transcribed(of_transcripts, inputs)
-    absent = [*unscored, *untranscribed.values()]
+    options = Options(groups=protocol.groups)
+    products = condition_products(systems, out, tree, options)
+    why = "no record of its present scores and trials: stage 6"
+    records, absent = current_records(products, VerificationRecord, inputs, why, stale)
+    transcripts = transcript_products(systems, out, tree, options)
+    recognition, emotion, refused = list[RecognitionRecord](), list[EmotionRecord](), list[str]()
+    for files in (files for system in systems for files in system.recognition):
+        product = transcripts.get(files.condition)
+        if product is not None and not product.is_current(inputs, options=False):
+            if can_align():
+                absent.append(product.name)
+                continue
+            product = None
+        recognition += _recognition(files, (protocol, tree, inputs), product, refused)
+    for s, table in ((system, table) for system in systems for table in system.emotion):
+        try:
+            emotion += read_emotion(table, s, protocol, tree, inputs)
+        except Exception as error:
+            refused.append(f"{s.name} {table.path.name} ({describe(error)})")
     absent += [f"{s.name} ({s.problem})" for s in systems if s.problem]
-    read = _Reader(protocol, tree, inputs)
-    recognition = [
-        record
-        for system in systems
-        for folder in system.recognition
-        if folder.condition not in untranscribed
-        for record in read.recognition(system, folder, transcribed.get(folder.condition))
-    ]
-    emotion = [record for system in systems for record in read.emotion(system)]
     results = Results(
         protocol,
         tuple(records),
         tuple(recognition),
         emotion=tuple(emotion),
-        not_evaluated=(*absent, *read.refused),
+        not_evaluated=(*absent, *refused),
     )
     return with_differences(results, StoredArrays([(results, out / "results.json")]))
 
 
-def _evaluated(
-    products: Iterable[Product], stale: Mapping[str, str], inputs: Inputs
-) -> tuple[list[VerificationRecord], list[str]]:
-    """Read the current records of conditions; also return the other names, with the reason."""
-    from ..results.records import VerificationRecord
-
-    records, absent = [], []
-    for product in products:
-        if product.name in stale:
-            absent.append(f"{product.name} ({stale[product.name]})")
-        elif product.is_current(inputs, options=False):
-            records.append(read_record(inputs.load(product.files[-1]), VerificationRecord))
-        else:
-            absent.append(f"{product.name} (no record of its present scores and trials: stage 6)")
-    return records, absent
-
-
-def _transcribed(
-    products: Mapping[RecognitionCondition, Product], inputs: Inputs
-) -> tuple[dict[RecognitionCondition, _Transcribed], dict[RecognitionCondition, str]]:
-    """Read the current word errors of transcripts; also return the names of the sets without."""
+def _recognition(
+    files: RecognitionFiles,
+    place: tuple[Protocol, Path, Inputs],
+    transcribed: Product | None,
+    refused: list[str],
+) -> list[RecognitionRecord]:
+    """Return the records of a folder's `%WER` lines or, if there are none, of its transcripts;
+    `refused` gets the names of those that are rejected."""
+    from ..results.challenge_text import recognition_records
     from .word_errors import read_set_word_errors
 
-    word_errors, absent = {}, {}
-    for condition, product in products.items():
-        if product.is_current(inputs, options=False):
-            made_of = product.fingerprint(inputs)[0].inputs.values()
-            sources = {source.path: source.sha256 for source in made_of}
-            word_errors[condition] = read_set_word_errors(product.files[-1]), sources
-        elif can_align():
-            absent[condition] = product.name
-    return word_errors, absent
-
-
-@dataclass
-class _Reader:
-    """Reader of other tools' results; collects the names of those that it rejects."""
-
-    protocol: Protocol
-    tree: Path
-    inputs: Inputs
-    refused: list[str] = field(default_factory=list)
-
-    def recognition(
-        self, system: System, folder: RecognitionFiles, transcribed: _Transcribed | None
-    ) -> list[RecognitionRecord]:
-        """Return the records of a folder's `%WER` lines or, if there are none, its transcripts."""
-        from ..results.challenge_text import recognition_records
-
-        counts = None if transcribed is None else transcribed[0].counts
-        lines, read, refused = read_recognition(folder, self.inputs, counts)
-        sources = {relative(path, self.tree): sha256 for path, sha256 in read.items()}
-        if not lines and not refused and transcribed is not None:
-            lines, sources = [_line(transcribed[0].counts, folder)], transcribed[1]
-        self.refused += [f"{system.name} {folder.condition.name} ({why})" for why in refused]
-        beside = ("speaker_interval", "speakers", "groups")
-        return recognition_records(
-            lines,
-            self.protocol,
-            folder.condition,
-            {"version": __version__, "inputs": sources},
-            **({} if transcribed is None else {n: getattr(transcribed[0], n) for n in beside}),
-        )
-
-    def emotion(self, system: System) -> Iterator[EmotionRecord]:
-        """Yield the emotion recognition records of a system."""
-        for table in system.emotion:
-            try:
-                yield from read_emotion(table, system, self.protocol, self.tree, self.inputs)
-            except Exception as error:
-                self.refused.append(f"{system.name} {table.path.name} ({describe(error)})")
+    (protocol, tree, inputs), condition = place, files.condition
+    errors = None if transcribed is None else read_set_word_errors(transcribed.files[-1])
+    lines, read, wrong = read_recognition(files, inputs, None if errors is None else errors.counts)
+    sources = {relative(path, tree): sha256 for path, sha256 in read.items()}
+    if errors and transcribed and not lines and not wrong:
+        lines, made_of = [_line(errors.counts, files)], transcribed.fingerprint(inputs)[0].inputs
+        sources = {source.path: source.sha256 for source in made_of.values()}
+    refused += [f"{condition.system} {condition.name} ({why})" for why in wrong]
+    beside = ("speaker_interval", "speakers", "groups") if errors else ()
+    made = {"version": __version__, "inputs": sources}
+    more = {name: getattr(errors, name) for name in beside}
+    return recognition_records(lines, protocol, condition, made, **more)
 
 
 def read_emotion(
@@ -325,8 +265,7 @@ def results_product(
             results = numbered(results, out, (s for path in lists for s in read_spk2utt(path)))
         told = tuple(remarks(results))
         folders = vector_folders(experiment.asv)
-        commands = extractor_commands(folders, experiment.asv.access.tree)
-        write_costs(out, replace(attacker_costs(experiment.systems, folders), commands=commands))
+        write_costs(out, attacker_costs(experiment.systems, folders, experiment.asv.access.tree))
         files = output_files(results)
         return Content({out / name: text.encode() for name, text in files.items()}, remarks=told)
 
@@ -373,23 +312,35 @@ def _state(product: Product, inputs: Inputs) -> tuple[object, ...]:
 
 _BY_VECTORS = "its x-vectors, its back end"
 #: By kind of record: its products, and what they are made of.
-_KINDS: dict[str, tuple[_Products, str]] = {
-    "similarity": (similarity_products, _BY_VECTORS),
-    "identification": (identification_products, _BY_VECTORS),
-    "amounts": (amount_products, "its speech, its scores"),
-    "attributes": (attribute_products, "its x-vectors, the labels"),
-    "measures": (measure_products, "its speech"),
-    "audio": (audit_products, "its wav.scp"),
+_KINDS: dict[str, tuple[Callable[[Experiment], Iterable[Product]], str]] = {
+    "similarity": (plan_similarity, _BY_VECTORS),
+    "identification": (plan_identification, _BY_VECTORS),
+    "amounts": (plan_amounts, "its speech, its scores"),
+    "attributes": (plan_attributes, "its x-vectors, the labels"),
+    "measures": (plan_measures, "its speech"),
+    "audio": (plan_audits, "its wav.scp"),
 }
 
 
 def record_products(experiment: Experiment) -> list[Product]:
     """Return the records of all kinds as products."""
     systems, out, tree = experiment.systems, experiment.out, experiment.asv.access.tree
-    groups = experiment.asv.protocol.groups
-    products = condition_products(systems, out, tree, Options(groups=groups))
-    products += [product for of_kind, _ in _KINDS.values() for product in of_kind(experiment)]
-    return [*products, *transcript_products(systems, out, tree, groups=groups).values()]
+    options = Options(groups=experiment.asv.protocol.groups)
+    return [
+        *condition_products(systems, out, tree, options),
+        *(product for plan, _ in _KINDS.values() for product in plan(experiment)),
+        *transcript_products(systems, out, tree, options).values(),
+    ]
+
+
+def records_of_kind(experiment: Experiment, name: str) -> tuple[list[Any], list[str]]:
+    """Read the current records of a kind; also return the names of those that are not current."""
+    from ..results.records import RECORD_KINDS
+
+    plan, made_of = _KINDS[name]
+    there = [product for product in plan(experiment) if product.read_fingerprint()]
+    why = f"{made_of} or the record have changed: stages 5 and 6, or check --audio, renew it"
+    return current_records(there, RECORD_KINDS[name], experiment.asv.access.inputs, why)
 
 
 def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Results:
@@ -402,7 +353,6 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
         A file of failures cannot be read.
     """
     from ..results.record_caveats import today
-    from ..results.records import RECORD_KINDS
 
     access, out = experiment.asv.access, experiment.out
     results = collect(
@@ -415,9 +365,8 @@ def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Resu
     )
     records: dict[str, Any] = {}
     lacking = list(results.not_evaluated)
-    for name, (products, made_of) in _KINDS.items():
-        kind = RECORD_KINDS[name]
-        read, changed = current_records(products(experiment), kind, access.inputs, made_of)
+    for name in _KINDS:
+        read, changed = records_of_kind(experiment, name)
         records[name], lacking = tuple(read), lacking + changed
     missing = _not_evaluated(experiment, records["similarity"])
     results = replace(results, **records, day=today())
@@ -486,19 +435,17 @@ def current_records(
     products: Iterable[Product],
     kind: type[Record],
     inputs: Inputs,
-    made_of: str,
+    why: str,
+    stale: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[Record], list[str]]:
-    """Read the records of the current x-vectors and models; also return the stale names."""
-    records, stale = [], []
+    """Read the records that are current; also return the names of the others, and why."""
+    records, others = [], []
     for product in products:
-        if product.read_fingerprint() is None:
-            continue
-        if product.is_current(inputs, options=False):
+        if product.name not in stale and product.is_current(inputs, options=False):
             records.append(read_record(inputs.load(product.files[-1]), kind))
         else:
-            remedy = "stages 5 and 6, or check --audio, renew it"
-            stale.append(f"{product.name} ({made_of} or the record have changed: {remedy})")
-    return records, stale
+            others.append(f"{product.name} ({stale.get(product.name, why)})")
+    return records, others
 
 
 def record_fingerprints(

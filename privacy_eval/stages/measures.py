@@ -1,24 +1,30 @@
 """Stage 6: measures of the speech of trial sets: predicted quality, phone errors, files of other
-tools.
+tools; and, in stage 0 on request, what an audit of the audio of anonymized sets found.
 
 What a network says of the utterances of a speaker is one product below `<out>/measures/`, so that a
 killed run resumes; a trial set has a record of each measure, which is made of these.
+
+The record of an audit holds until the audio changes: a system in whose audio original speech was
+found is not ranked before another audit finds none. Results accept it until a `wav.scp` changes.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
+import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..choices import grouped
-from ..errors import PrivacyEvalError, abbreviate, located
+from ..errors import PrivacyEvalError, abbreviate, counted, located
 from ..io.data_dir import read_utt2spk
-from ..io.files import Inputs, file_names
+from ..io.files import Inputs, digest, file_names
 from ..io.schema import SPARSE, from_plain, load_json, to_plain
 from ..products.freshness import (
     NOTE,
@@ -33,23 +39,23 @@ from ..products.freshness import (
     bring_up_to_date,
 )
 from ..protocol.protocol import MEASURED, ORIGINAL, Measure
-from ..results.record_files import record_product, record_text
-from ..tree.conditions import MeasureCondition, measure_conditions
+from ..results.record_files import record_text
+from ..tree.conditions import AudioCondition, MeasureCondition, measure_conditions
 from ..version import __version__
-from .access import Experiment, TreeAccess
+from .access import VECTORS_NOTE, AsvSystems, Experiment, TreeAccess
+from .asv_scores import vector_folders
+from .options import MeasureOptions
+from .records import Recorded, note_of
 
 if TYPE_CHECKING:
     from ..metrics.registry import MetricDescription
-    from ..results.records import MeasureRecord
-    from ..speech.audio import Audio, AudioReader
+    from ..results.records import AudioRecord, MeasureRecord
+    from ..speech.audio import Audio, AudioFolders, AudioReader
+    from ..speech.audit import AuditedUtterance
     from ..speech.utility import PhoneRecognizer
 
 #: Sources of measures that networks compute here.
 QUALITY, PHONES, PHONES_TEXT = MEASURED
-Network = Literal["quality", "phones"]
-#: What the phones of anonymized speech are compared with.
-Reference = Literal["original", "text"]
-
 _NETWORKS: Mapping[str, str] = {QUALITY: "dnsmos", PHONES: "phones"}
 #: Kinds of `MissingInput`.
 SPEECH, TRANSCRIPTS, FILES = "speech", "transcripts", "files of measures"
@@ -58,42 +64,10 @@ UNMEASURED = "measures of all speakers"
 _REVISIONS = {QUALITY: 2, PHONES: 1}
 #: Incremented when the same measures yield another record.
 _RECORD_REVISION = 2
+#: Incremented when the same audio yields another record.
+_AUDIT_REVISION = 2
 
-
-@dataclass(frozen=True)
-class Options:
-    """Options of the stage.
-
-    Attributes
-    ----------
-    quality, phones : bool
-        Which networks run.
-    phone_reference : {"original", "text"}
-        Phones of the original speech, or the pronunciations of the transcripts (English).
-    bootstrap, seed : int
-        As of `privacy_metrics.Options`.
-    cache : Path or None
-        Folder of downloaded models.
-    """
-
-    quality: bool = False
-    phones: bool = False
-    phone_reference: Reference = "original"
-    bootstrap: int = 0
-    seed: int = 0
-    cache: Path | None = None
-
-    @property
-    def networks(self) -> list[Network]:
-        """The networks that run."""
-        wanted: dict[Network, bool] = {"quality": self.quality, "phones": self.phones}
-        return [name for name, is_wanted in wanted.items() if is_wanted]
-
-    @property
-    def sources(self) -> set[str]:
-        """The sources of the measures that networks give."""
-        by_text = self.phones and self.phone_reference == "text"
-        return {PHONES_TEXT if by_text and name == PHONES else name for name in self.networks}
+_PREFIX = "audio-"
 
 
 @dataclass(frozen=True)
@@ -115,7 +89,18 @@ class UtteranceMeasures:
     left_out: int = 0
 
 
-def make_measures(experiment: Experiment, options: Options, run: Run = Run()) -> Outcome:
+def _networks(options: MeasureOptions) -> list[str]:
+    """The networks that run."""
+    return [name for name in (QUALITY, PHONES) if vars(options)[name]]
+
+
+def _sources(options: MeasureOptions) -> list[str]:
+    """The sources of the measures that networks give."""
+    by_text = PHONES_TEXT if options.phone_reference == "text" else PHONES
+    return [by_text if name == PHONES else name for name in _networks(options)]
+
+
+def make_measures(experiment: Experiment, options: MeasureOptions, run: Run = Run()) -> Outcome:
     """Compute the measures of the trial sets of systems that are not current.
 
     Speech is measured in the jobs of the `run`; the records are made when all jobs are done.
@@ -128,8 +113,7 @@ def make_measures(experiment: Experiment, options: Options, run: Run = Run()) ->
     outcome.left_out |= measured.left_out
     outcome.notes += measured.notes if run.job == (1, 1) else ()
     if run.job == (1, 1):
-        chosen = {*options.sources, *(m.id for m in experiment.asv.protocol.measures)}
-        records = [o.product() for o in _records(experiment, options) if o.source in chosen]
+        records = plan_measures(experiment, options)
         outcome.add(bring_up_to_date(records, access.inputs, Run(dry_run=run.dry_run)))
         if measured.failed or measured.missing:  # that says why there is no record
             missing = outcome.missing.items()
@@ -138,11 +122,6 @@ def make_measures(experiment: Experiment, options: Options, run: Run = Run()) ->
     else:
         outcome.add(measured)
     return outcome
-
-
-def measure_products(experiment: Experiment) -> list[Product]:
-    """The measure records of all systems that were made."""
-    return [one.product() for one in _records(experiment, Options()) if one.path.is_file()]
 
 
 # Speech
@@ -169,7 +148,7 @@ class _Speech:
         return Product(
             f"{self.network} of {self.folder}, speaker {self.speaker}",
             self.access.tree,
-            self.path.with_name(f".{self.path.stem}{NOTE}"),
+            note_of(self.path),
             (self.path,),
             self.find,
             self.make,
@@ -232,7 +211,7 @@ def _speech_path(out: Path, network: str, folder: str, file_name: str) -> Path:
 
 
 def _speech_products(
-    experiment: Experiment, options: Options, failed: dict[str, str]
+    experiment: Experiment, options: MeasureOptions, failed: dict[str, str]
 ) -> Iterator[Product]:
     """Yield what networks say of every speaker of the trial sets; `failed` gets the data folders
     with speech that cannot be read, and why."""
@@ -240,7 +219,7 @@ def _speech_products(
     conditions = (
         condition
         for system in experiment.systems
-        if options.networks and system.name in experiment.under_test
+        if _networks(options) and system.name in experiment.under_test
         for condition, _ in measure_conditions(protocol, system.anon_suffix, system.name)
     )
     for folder in dict.fromkeys(condition.name for condition in conditions):
@@ -254,7 +233,7 @@ def _speech_products(
             continue
         ids = set(reader.ids)
         names = file_names(speakers)
-        for network in options.networks:
+        for network in _networks(options):
             for speaker, utterances in speakers.items():
                 path = _speech_path(experiment.out, network, folder, names[speaker])
                 present = tuple(u for u in utterances if u in ids)
@@ -266,32 +245,30 @@ def _speech_products(
 
 
 @dataclass(frozen=True)
-class _SetRecord:
-    """The record of a measure of a trial set."""
+class _SetRecord(Recorded):
+    """The record of a measure of a trial set; `out`: folder of what networks say."""
 
-    experiment: Experiment
     condition: MeasureCondition
+    options: MeasureOptions
+    out: Path
     original: str
     source: str
-    options: Options
-    path: Path
     measure: Measure | None = None
 
     @property
     def access(self) -> TreeAccess:
-        return self.experiment.asv.access
+        return self.asv.access
 
-    def product(self) -> Product:
+    @property
+    def attributes(self) -> dict[str, Any]:
         options = self.options
         measure = {"measure": to_plain(self.measure)} if self.measure else {}
-        return record_product(
-            self,
-            self.access.tree,
-            f"{self.condition.system}: {self.source} of {self.condition.name}",
-            {"source": self.source, **measure},
-            options={"bootstrap": options.bootstrap, "seed": options.bootstrap and options.seed},
-            revision=_RECORD_REVISION,
-        )
+        return {
+            "name": f"{self.condition.system}: {self.source} of {self.condition.name}",
+            "subject": {"source": self.source, **measure},
+            "options": {"bootstrap": options.bootstrap, "seed": options.bootstrap and options.seed},
+            "revision": _RECORD_REVISION,
+        }
 
     @cached_property
     def speakers_folder(self) -> str:
@@ -329,7 +306,7 @@ class _SetRecord:
         names = file_names(_speakers(self.access, folder))
         network = PHONES if self.source == PHONES_TEXT else self.source
         for speaker, file_name in names.items():
-            path = _speech_path(self.experiment.out, network, folder, file_name)
+            path = _speech_path(self.out, network, folder, file_name)
             if not path.is_file():
                 has_speech = (self.access.tree / "data" / folder / "wav.scp").is_file()
                 kind = UNMEASURED if has_speech else SPEECH
@@ -486,20 +463,193 @@ def described(measure: Measure) -> MetricDescription:
     )
 
 
-def _records(experiment: Experiment, options: Options) -> Iterator[_SetRecord]:
-    """Yield the records of all sources: of networks, only of systems whose speech the tree has,
-    and the phones of original speech only against transcripts."""
-    protocol = experiment.asv.protocol
+def plan_measures(
+    experiment: Experiment, options: MeasureOptions | None = None
+) -> Iterator[Product]:
+    """Yield the records of the chosen sources, or, without options, those that are there: of
+    networks, only of systems whose speech the tree has, and the phones of original speech only
+    against transcripts."""
+    protocol, made_with = experiment.asv.protocol, options or MeasureOptions()
+    own: dict[str, Measure | None] = {measure.id: measure for measure in protocol.measures}
     for system in experiment.systems:
         folder = experiment.records_of(system.name)
+        networks = _sources(made_with) if options else MEASURED
+        sources = own | dict.fromkeys(networks if system.name in experiment.under_test else ())
         conditions = measure_conditions(protocol, system.anon_suffix, system.name)
-        for condition, trial_set in conditions:
-            sources: dict[str, Measure | None] = {m.id: m for m in protocol.measures}
-            if system.name in experiment.under_test:
-                sources |= dict.fromkeys(MEASURED)
-            if condition.speech == ORIGINAL:
-                sources.pop(PHONES, None)  # they are the reference
-            for source, measure in sources.items():
-                path = folder / f"measures-{source}-{condition.name}.json"
-                original = trial_set.trials_name
-                yield _SetRecord(experiment, condition, original, source, options, path, measure)
+        for (condition, trial_set), source in itertools.product(conditions, sources):
+            if condition.speech == ORIGINAL and source == PHONES:
+                continue  # they are the reference
+            path = folder / f"measures-{source}-{condition.name}.json"
+            if options or path.is_file():
+                of = condition, path, experiment.asv, made_with, experiment.out
+                yield _SetRecord(*of, trial_set.trials_name, source, sources[source]).product()
+
+
+# Audits of audio
+
+
+def audio_folders(asv: AsvSystems, owners: Mapping[str, str]) -> Iterator[tuple[str, AudioFolders]]:
+    """Yield data folders of anonymized enrollment and trial sets whose audio is in the tree, with
+    their system; a set that is part of another one with audio is left out.
+
+    `owners`: anonymization suffixes to the system that uses each, or "".
+    """
+    from ..speech.audio import AudioFolders
+
+    access, protocol = asv.access, asv.protocol
+    trial_sets = list(protocol.trial_sets())
+    names = [n for t in trial_sets for n in (t.enrollment_name, t.trials_name)]
+    for suffix, team in owners.items():
+        chosen: dict[str, AudioFolders] = {}
+        for name in names:
+            for one in (*reversed(protocol.supersets(name)), name):
+                original, copy = (access.tree / "data" / f"{one}{s}" for s in ("", suffix))
+                if suffix and all((f / "wav.scp").is_file() for f in (original, copy)):
+                    chosen[one] = AudioFolders(original, copy, access.tree, access.allow_outside)
+                    break
+        yield from ((team, pair) for pair in chosen.values())
+
+
+def owners_of(systems: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return anonymization suffixes to the system that alone uses each, or "", from pairs of
+    suffix and system."""
+    pairs = list(systems)
+    suffixes = [suffix for suffix, _ in pairs]
+    return {suffix: name if suffixes.count(suffix) == 1 else "" for suffix, name in pairs}
+
+
+def plan_audits(experiment: Experiment, every: bool | None = None) -> Iterator[Product]:
+    """Yield the audits of anonymized audio: of `every` system, or of those whose x-vectors were
+    extracted from it here; None: the records that were made, of all systems."""
+    asv = experiment.asv
+    if every is None:
+        for system in experiment.names:
+            folder = experiment.records_of(system)
+            for stored in map(Fingerprint.read, sorted(folder.glob(f".{_PREFIX}*{NOTE}"))):
+                if stored is not None:  # options aside, it is current
+                    names = (str(stored.subject.get(key)) for key in ("name", "original"))
+                    yield _audit(asv, folder, system, *names).product()
+        return
+    owners = owners_of((system.anon_suffix, system.name) for system in experiment.systems)
+    chosen = set(owners) if every else _extracted(asv)
+    owners = {suffix: name for suffix, name in owners.items() if name and suffix in chosen}
+    for system, pair in audio_folders(asv, owners):
+        folder, original = experiment.records_of(system), pair.original.name
+        yield _audit(asv, folder, system, pair.anonymized.name, original, pair).product()
+
+
+def write_audits(
+    asv: AsvSystems,
+    out: Path,
+    systems: Iterable[str],
+    audited: Iterable[tuple[str, AudioFolders, Sequence[AuditedUtterance]]],
+) -> None:
+    """Write the records of sets that were audited: system, folders and utterances of each.
+
+    Parameters
+    ----------
+    systems : iterable of str
+        All systems of the results, after which folders are named.
+    """
+    names = file_names(systems)
+    for system, pair, utterances in audited:
+        of = out / "records" / names[system], system, pair.anonymized.name, pair.original.name
+        one = _audit(asv, *of, pair, tuple(utterances))
+        product = one.product()
+        if not one.path.is_file() or one.path.read_bytes() != record_text(one.record(utterances)):
+            product.note.unlink(missing_ok=True)  # whatever told that the audio is the same
+        bring_up_to_date([product], asv.access.inputs).raise_failed()
+
+
+def _extracted(asv: AsvSystems) -> set[str]:
+    """Return the anonymization suffixes of sets whose x-vectors were extracted here."""
+    made = [f.name for f in vector_folders(asv) if Fingerprint.read(f / VECTORS_NOTE) is not None]
+    return {suffix for suffix in asv.suffixes if any(name.endswith(suffix) for name in made)}
+
+
+def _audit(
+    asv: AsvSystems, folder: Path, system: str, name: str, original: str, *found: Any
+) -> _Audit:
+    """Return the record of an anonymized set in the folder of a system's records."""
+    condition = AudioCondition(system, asv.protocol.results_folders[0].suffix, name)
+    (stem,) = file_names([name]).values()
+    return _Audit(condition, folder / f"{_PREFIX}{stem}.json", asv, None, original, *found)
+
+
+@dataclass(frozen=True)
+class _Audit(Recorded):
+    """The record of an anonymized set.
+
+    Attributes
+    ----------
+    pair : AudioFolders or None
+        None: as it was made.
+    audited : tuple of AuditedUtterance or None
+        What an audit found just now.
+    """
+
+    condition: AudioCondition
+    original: str
+    pair: AudioFolders | None = None
+    audited: tuple[AuditedUtterance, ...] | None = None
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        return {
+            "subject": {"original": self.original},
+            # Of sizes, times and inodes: reading the files takes as long as half of the audit.
+            "options": {"files": digest(json.dumps(_files(self.pair)).encode())},
+            "revision": _AUDIT_REVISION,
+            "cost": self.cost,
+            "optional": True,
+        }
+
+    def cost(self) -> float:
+        """Estimate the run time by the size of the files."""
+        return 1.0 + sum(size for size, *_ in _files(self.pair).values())
+
+    def find(self, _: Inputs) -> Sources:
+        data = self.asv.access.tree / "data"
+        names = {"anonymized": self.condition.name, "original": self.original}
+        return {role: data / name / "wav.scp" for role, name in names.items()}
+
+    def make(self, *_: object) -> Content:
+        from ..speech.audit import RAW, audit_audio
+
+        if self.pair is None:
+            raise PrivacyEvalError(f"{self.path}: audit the audio again (check --audio)")
+        audited = list(audit_audio(self.pair)) if self.audited is None else self.audited
+        record = self.record(audited)
+        problems = {RAW: len(record.raw)} | dict(record.problems)
+        text = ", ".join(f"{name} ({n})" for name, n in problems.items() if n)
+        remark = f"{record.condition.name}: of {counted(len(audited), 'utterance')}: {text}"
+        return Content({self.path: record_text(record)}, remarks=(remark,) if text else ())
+
+    def record(self, audited: Sequence[AuditedUtterance]) -> AudioRecord:
+        """Summarize what an audit found."""
+        from ..results.records import AudioRecord
+        from ..speech.audit import RAW
+
+        counts = Counter(problem for one in audited for problem in one.problems)
+        raw = [one for one in audited if RAW in one.problems]
+        return AudioRecord(
+            self.condition,
+            self.original,
+            len(audited),
+            tuple(one.utterance for one in raw),
+            sum(one.raw.seconds for one in raw if one.raw is not None),
+            dict(sorted(counts.items())),
+            {"version": __version__},
+        )
+
+
+def _files(pair: AudioFolders | None) -> dict[str, tuple[int, ...]]:
+    """Return size, times and inode of the files of both folders; nothing of folders that cannot be
+    read, which an audit reports. A copy may keep its time of change, never that of its inode."""
+    try:
+        readers = () if pair is None else pair.readers()
+    except PrivacyEvalError:
+        return {}
+    paths = sorted({path for reader in readers for path in reader.files(reader.ids).values()})
+    status = {str(path): path.stat() for path in paths if path.is_file()}
+    return {n: (s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for n, s in status.items()}

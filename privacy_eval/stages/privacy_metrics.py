@@ -1,13 +1,15 @@
 """Stage 6: privacy metrics of every trial condition.
 
-Each condition has a record (JSON) and its arrays (.npz) below `<out>/records/`.
+Each condition has a record (JSON) and its arrays (.npz) below `<out>/records/`, and each recognized
+set with transcripts its word errors.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,6 @@ from ..errors import PrivacyEvalError
 from ..io.files import Inputs, Loaded, check_inside, file_names, outside_message, relative
 from ..io.score_formats import line_limit
 from ..products.freshness import (
-    NOTE,
     Content,
     Fingerprint,
     Outcome,
@@ -37,15 +38,22 @@ from ..results.record_files import (
     metrics_digest,
     record_content,
     record_paths,
+    record_text,
     user_metrics,
 )
-from ..tree.conditions import ConditionFiles, System, TrialCondition
+from ..tree.conditions import (
+    ConditionFiles,
+    RecognitionCondition,
+    RecognitionFiles,
+    System,
+    Transcripts,
+    TrialCondition,
+)
 from ..tree.discovery import find_key, score_file
 from ..version import __version__
-from .group_trials import grouped_trials, label_sources, labels_in_tree, without_group
-from .transcripts import transcript_products
-from .vector_sources import EXTRACTOR_ROLE
-from .words_scores import ENROLLED_WORDS, RECOGNIZED, SPOKEN
+from .access import EXTRACTOR_ROLE
+from .attackers import ENROLLED_WORDS, RECOGNIZED, SPOKEN
+from .records import grouped_trials, label_sources, labels_in_tree, note_of, without_group
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,9 +62,12 @@ if TYPE_CHECKING:
     from ..metrics.confidence import BootstrapReplicates
     from ..metrics.groups import GroupErrors, GroupSummary, TargetStratum
     from ..metrics.trials import Trials
+    from ..metrics.utility import WordErrors
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 5
+#: The same of word errors.
+_OF_TRANSCRIPTS = 4
 
 #: Inputs of scores that the records of their metrics name, too.
 _OF_SCORES = (EXTRACTOR_ROLE, ENROLLED_WORDS, RECOGNIZED, SPOKEN)
@@ -89,6 +100,12 @@ class Options:
     utt2spk: Path | None = None
     groups: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
+
+    @property
+    def made_with(self) -> dict[str, Any]:
+        """Those that the numbers of all records depend on."""
+        drawn = {"bootstrap": self.bootstrap, "seed": self.seed if self.bootstrap else 0}
+        return {**drawn, **({"groups": list(self.groups)} if self.groups else {})}
 
 
 def evaluate_tree(
@@ -137,15 +154,7 @@ def evaluate_tree(
     """
     systems = list(systems)
     products = condition_products(systems, out, tree, options)
-    products += transcript_products(
-        systems,
-        out,
-        tree,
-        bootstrap=options.bootstrap,
-        seed=options.seed,
-        allow_missing=options.allow_missing,
-        groups=options.groups,
-    ).values()
+    products += transcript_products(systems, out, tree, options).values()
     outcome = bring_up_to_date(
         products, inputs or Inputs(), run, allow_missing=options.allow_missing
     )
@@ -160,13 +169,12 @@ def condition_products(
     """The records of all conditions."""
     systems = list(systems)
     names = file_names(system.name for system in systems)
-    products = []
-    for system in systems:
-        for files in system.conditions:
-            folder = f"{names[system.name]}{files.condition.results_folder}"
-            record = _ConditionRecord(files, out / "records" / folder, tree, options)
-            products.append(record.product())
-    return products
+    return [
+        _ConditionRecord(files, out / "records" / folder, tree, options).product()
+        for system in systems
+        for files in system.conditions
+        for folder in (f"{names[system.name]}{files.condition.results_folder}",)
+    ]
 
 
 def dropped_intervals(fingerprints: Iterable[Fingerprint | None], options: Options) -> Counter[int]:
@@ -240,25 +248,17 @@ class _ConditionRecord:
 
     def product(self) -> Product:
         options, condition = self.options, self.condition
+        about = {**asdict(condition), "metrics": metrics_digest(), "fields": fields_digest()}
+        more = {"user_metrics": user_metrics(), "ids": list(options.ids)}
         return Product(
             f"{condition.system} {condition.label}",
             self.tree,
-            self.folder / f".{condition.record_name}{NOTE}",
+            note_of(self.path),
             record_paths(self.path),
             self.find,
             self.make,
-            subject={
-                **asdict(condition),
-                "metrics": metrics_digest(),
-                "fields": fields_digest(),
-            },
-            options={
-                "bootstrap": options.bootstrap,
-                "seed": options.seed if options.bootstrap else 0,
-                **({"user_metrics": own} if (own := user_metrics()) else {}),
-                **({"groups": list(options.groups)} if options.groups else {}),
-                **({"ids": list(options.ids)} if options.ids else {}),
-            },
+            subject=about,
+            options=options.made_with | {name: used for name, used in more.items() if used},
             revision=_REVISION,
             cost=partial(condition_cost, self.files, options),
         )
@@ -439,3 +439,120 @@ def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any
         "bootstrap_seed": np.array(replicates.seed),
         "bootstrap_speakers": np.array(replicates.n_speakers),
     }
+
+
+# Word errors of transcripts
+
+
+@dataclass(frozen=True)
+class _Transcribed:
+    """The word errors of one recognized set."""
+
+    files: RecognitionFiles
+    transcripts: Transcripts
+    path: Path
+    tree: Path
+    options: Options
+
+    def product(self) -> Product:
+        condition = self.files.condition
+        return Product(
+            f"{condition.system} {condition.name}",
+            self.tree,
+            note_of(self.path),
+            (self.path,),
+            self.find,
+            self.make,
+            subject=self.transcripts.rules,
+            options=self.options.made_with,
+            revision=_OF_TRANSCRIPTS,
+            optional=True,
+        )
+
+    def find(self, inputs: Inputs) -> Sources:
+        if self.files.outside:
+            raise PrivacyEvalError(outside_message(self.files.outside[0]))
+        given, options = self.transcripts, self.options
+        paths = {"hypothesis": given.hypothesis, "reference": given.reference}
+        if options.bootstrap or options.groups:
+            if given.utt2spk is None:
+                what = "a bootstrap over speakers" if options.bootstrap else "groups of speakers"
+                raise PrivacyEvalError(f"{given.reference.parent}: no utt2spk, required by {what}")
+            paths["utt2spk"] = given.utt2spk
+        return paths | label_sources(options.groups, self.tree, inputs)
+
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        from .word_errors import count_word_errors, group_word_errors, set_word_errors
+
+        roles = ("hypothesis", "reference", "utt2spk")
+        files = {role: inputs.load(paths[role]) for role in roles if role in paths}
+        errors = count_word_errors(
+            files["hypothesis"],
+            files["reference"],
+            utt2spk=files.get("utt2spk"),
+            **self.transcripts.rules,
+            allow_missing=self.options.allow_missing,
+        )
+        drawn = {"replicates": self.options.bootstrap, "seed": self.options.seed}
+        record, remarks = set_word_errors(errors, **drawn), list(errors.notes)
+        for labels in labels_in_tree(self.options.groups, self.tree):
+            of_groups, without = group_word_errors(errors, labels, **drawn)
+            if of_groups:
+                record = replace(record, groups={**record.groups, labels.column: of_groups})
+            remarks += without_group(labels, self.tree, without, len(errors.speakers))
+        note = f"{record.left_out} transcripts left out" if record.left_out else ""
+        return Content({self.path: record_text(record)}, note, tuple(remarks))
+
+
+def transcript_products(
+    systems: Iterable[System], out: Path, tree: Path, options: Options = Options()
+) -> dict[RecognitionCondition, Product]:
+    """Return the word errors of the recognized sets with transcripts, also by groups of speakers;
+    sets that have rates only if words can be aligned."""
+    systems = list(systems)
+    names = file_names(system.name for system in systems)
+    products = {}
+    for name, files in ((names[s.name], files) for s in systems for files in s.recognition):
+        path = out / "records" / name / f"recognition-{files.folder.name}.json"
+        given = files.transcripts
+        if given is not None and (not given.is_rated or can_align()):
+            one = _Transcribed(files, given, path, tree, options)
+            products[files.condition] = one.product()
+    return products
+
+
+def can_align() -> bool:
+    """Whether the library that aligns words is installed."""
+    return importlib.util.find_spec("kaldialign") is not None
+
+
+def without_intervals(systems: Iterable[System]) -> list[str]:
+    """List the sets that have transcripts but no intervals, as their words cannot be aligned."""
+    if can_align():
+        return []
+    sets = (files for system in systems for files in system.recognition)
+    return [f"{f.condition.system} {f.condition.name}" for f in sets if f.transcripts is not None]
+
+
+def rated_words(
+    files: RecognitionFiles, inputs: Inputs, *, allow_missing: bool
+) -> WordErrors | None:
+    """Count the word errors of a set's transcripts if it has rates to compare with them.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `count_word_errors`.
+    """
+    given = files.transcripts
+    if given is None or not given.is_rated or not can_align():
+        return None
+    from .word_errors import count_word_errors
+
+    errors = count_word_errors(
+        inputs.load(given.hypothesis),
+        inputs.load(given.reference),
+        allow_missing=allow_missing,
+        **{**given.rules, "variant": "challenge"},
+    )
+    return errors.counts

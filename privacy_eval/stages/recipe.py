@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
 
-# Number, scripts (local/<name>.sh, which is also the verb and the log), what, input -> output.
+# Number, names (privacy-eval stage NAME, whose log has the name, too), what, input -> output.
 TABLE = """
  0 | check                         | check the tree                          | inputs, scores -> what is missing, mismatched or implausible
  1 | data                          | data and models: where to get them      | the challenge's organizers -> data/, exp/models/

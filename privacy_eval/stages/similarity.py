@@ -19,21 +19,19 @@ from ..products.freshness import (
     Content,
     Fingerprint,
     MissingInput,
-    Outcome,
     Paths,
     Product,
-    Run,
     Source,
     Sources,
     absent,
     similarity_cost,
 )
 from ..protocol.protocol import COEFFICIENTS, ORIGINAL, ResultsFolder, TrialSet
-from ..results.record_files import metrics_digest, record_content, record_paths, record_product
+from ..results.record_files import metrics_digest, record_content, record_paths
 from ..tree.conditions import SetCondition, set_condition
 from ..version import __version__
 from .access import AsvSystems, Experiment
-from .vector_sources import asv_sources
+from .records import Recorded
 
 #: Folder in which the scripts of 2020 store the voice similarity matrices of a trial set.
 FOLDER_2020 = "similarity_matrices_DeID_Gvd"
@@ -44,18 +42,6 @@ _VOICES = (("enrolled", "enrolled_anonymized"), ("original", "anonymized"))
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 1
-
-
-def make_similarities(experiment: Experiment, run: Run = Run()) -> Outcome:
-    """Compute the similarity records of the systems under test that are not current."""
-    names = experiment.under_test
-    products = [s.product() for s in _similarities(experiment) if s.condition.system in names]
-    return experiment.asv.access.bring_up_to_date(products, run)
-
-
-def similarity_products(experiment: Experiment) -> list[Product]:
-    """The similarity records of all systems."""
-    return [similarity.product() for similarity in _similarities(experiment)]
 
 
 def trial_set_cost(trial_set: TrialSet, asv: AsvSystems) -> float:
@@ -70,34 +56,28 @@ def trial_set_cost(trial_set: TrialSet, asv: AsvSystems) -> float:
 
 
 @dataclass(frozen=True)
-class _Similarity:
+class _Similarity(Recorded):
     """The voice similarity of one trial set."""
 
     condition: SetCondition
     trial_set: TrialSet
     part: ResultsFolder
     anon_suffix: str
-    path: Path
     folder_2020: Path
-    asv: AsvSystems
 
-    def product(self) -> Product:
-        condition = self.condition
+    @property
+    def attributes(self) -> dict[str, Any]:
+        condition, asv = self.condition, self.asv
         suffix = f" ({condition.results_folder})" if condition.results_folder else ""
-        return record_product(
-            self,
-            self.asv.access.tree,
-            f"{condition.system} {condition.trial_set}{suffix}",
-            {"asv_model": self.part.asv_model, "metrics": metrics_digest()},
-            files=(*(self.folder_2020 / n for n in NAMES_2020), *record_paths(self.path)),
-            options={"variant": self.asv.protocol.variant},
-            revision=_REVISION,
-            cost=partial(trial_set_cost, self.trial_set, self.asv),
-            absent=self.absent,
-        )
-
-    def absent(self) -> list[MissingInput]:
-        return missing_inputs(self.trial_set, self.part, self.anon_suffix, self.asv)
+        return {
+            "name": f"{condition.system} {condition.trial_set}{suffix}",
+            "subject": {"asv_model": self.part.asv_model, "metrics": metrics_digest()},
+            "files": (*(self.folder_2020 / n for n in NAMES_2020), *record_paths(self.path)),
+            "options": {"variant": asv.protocol.variant},
+            "revision": _REVISION,
+            "cost": partial(trial_set_cost, self.trial_set, asv),
+            "absent": partial(missing_inputs, self.trial_set, self.part, self.anon_suffix, asv),
+        }
 
     def find(self, inputs: Inputs) -> Sources:
         asv, name = self.asv, self.condition.trial_set
@@ -120,7 +100,7 @@ class _Similarity:
             if path.is_file() and "enrollment" in own:
                 asv.access.check_inside(path)
                 own[role] = path
-        return asv_sources(asv, model, sets, inputs, own)
+        return asv.sources(model, sets, inputs, own)
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..asv.voice_similarity import files_2020, voice_similarity
@@ -214,20 +194,14 @@ def missing_inputs(
     )
 
 
-def _similarities(experiment: Experiment) -> Iterator[_Similarity]:
-    asv, out = experiment.asv, experiment.out
-    for system, part in experiment.parts:
+def plan_similarity(experiment: Experiment, options: object = None) -> Iterator[Product]:
+    """Yield the similarity records of all trial sets."""
+    for system, part, asv in experiment.planned(options):
         folder = experiment.records_of(system.name, part.suffix)
-        matrices = out / f"{FOLDER_2020}{part.suffix}"
+        matrices = experiment.out / f"{FOLDER_2020}{part.suffix}"
         if len(experiment.systems) > 1:
-            matrices = out / FOLDER_2020 / folder.name
+            matrices = experiment.out / FOLDER_2020 / folder.name
         for trial_set in asv.protocol.trial_sets():
-            yield _Similarity(
-                set_condition(trial_set, part, system.name),
-                trial_set,
-                part,
-                system.anon_suffix,
-                folder / f"similarity-{trial_set.trials_name}.json",
-                matrices / trial_set.trials_name,
-                asv.of_system(system),
-            )
+            condition, name = set_condition(trial_set, part, system.name), trial_set.trials_name
+            of = condition, folder / f"similarity-{name}.json", asv, None, trial_set, part
+            yield _Similarity(*of, system.anon_suffix, matrices / name).product()

@@ -1,7 +1,12 @@
-"""Commands of users: anonymizers and extractors of x-vectors, run in the tree by a shell."""
+"""Commands of users, run in the tree by a shell: anonymizers, extractors of x-vectors, recognizers.
+
+Those of stage 6 write transcripts of speech, for word error rates: a recognizer is run once per
+data set and writes Kaldi's `text`. External transcripts are kept.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -9,20 +14,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, abbreviate, printable, shorten
-from ..io.files import relative
-from ..products.freshness import Fingerprint
+from ..io.files import Inputs, read_bytes, relative
+from ..io.transcripts import read_transcripts
+from ..products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
+from ..protocol.protocol import ORIGINAL, Protocol
+from ..tree.conditions import System, recognition_conditions
+from .access import Experiment, TreeAccess
+from .options import FOLDERS
 
 if TYPE_CHECKING:
     from ..speech.audio import AudioReader
-
-#: What words of a command that is run for a data folder become: that folder, and the one to write.
-FOLDERS = ("{in}", "{out}")
 
 #: End of a command's messages that is kept.
 _LAST_BYTES = 1 << 16
@@ -32,6 +39,12 @@ _ROLE = "program "
 _READ = (".py", ".sh", ".pl", ".onnx", ".pt", ".yaml", ".yml", ".json")
 #: What to do about what a command did not write, beside leaving it out.
 _HINTS = {"transcript": "one without words is a line with the id alone; "}
+
+#: The file that a recognizer writes to its folder, and the transcripts of a set.
+TEXT = "text"
+#: Folder, within that of the transcripts, that it writes to; it is removed afterwards.
+_WRITTEN = "recognized"
+
 _WORD = re.compile(r"[^\s'\"|&;<>()$`\\{}=]+")
 
 
@@ -121,6 +134,18 @@ class UserCommand:
         if messages := self.run({**dict(zip(FOLDERS, folders, strict=True)), **(more or {})}):
             print(messages, file=sys.stderr)
 
+    @contextlib.contextmanager
+    def output(
+        self, data: Path, out: Path, more: Mapping[str, str] | None = None
+    ) -> Iterator[None]:
+        """Run the command on a data folder; the folder that it writes is removed afterwards."""
+        if out.exists():  # of a killed run, maybe of other speech
+            shutil.rmtree(out)
+        out.mkdir(parents=True)
+        self.run_on(data, out, more)
+        yield
+        shutil.rmtree(out)
+
     def sources(self) -> dict[str, Path]:
         """Return the programs, scripts, models and settings that the command names, by role."""
         named = {
@@ -153,3 +178,108 @@ class UserCommand:
         if "/" not in word and (path.is_dir() or shutil.which(word)):
             return None
         return os.path.abspath(path)
+
+
+# Recognizers
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """The transcripts of a data folder.
+
+    Attributes
+    ----------
+    name : str
+        In messages.
+    data : Path
+        Folder with wav.scp.
+    out : Path
+        Folder of `text`.
+    command : UserCommand
+        With `{in}` and `{out}`.
+    access : TreeAccess
+    """
+
+    name: str
+    data: Path
+    out: Path
+    command: UserCommand
+    access: TreeAccess
+
+    def product(self) -> Product:
+        """Return the transcripts, kept if they are external."""
+        product = Product(
+            self.name,
+            self.access.tree,
+            self.out / f".recognized{NOTE}",
+            (self.out / TEXT,),
+            self.find,
+            self.make,
+            options={"command": self.command.text},
+            guarded=True,
+        )
+        if not (self.data / "wav.scp").is_file():
+            return product
+        reader = self.access.audio_reader(self.data)
+        targets = {name: reader.target(name) for name in reader.ids}
+        return replace(product, options={**product.options, "targets": targets})
+
+    def find(self, inputs: Inputs) -> Sources:
+        """Return the audio files, and those that the command names."""
+        self.access.existing("speech", self.data / "wav.scp", self.data.name)
+        reader = self.access.audio_reader(self.data)
+        return {**reader.existing_files(reader.ids), **self.command.sources()}
+
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        """Run the command, and check what it wrote."""
+        written = self.out / _WRITTEN
+        self.access.check_inside(written)
+        with self.command.output(self.data, written):
+            text, reader = written / TEXT, self.access.audio_reader(self.data)
+            if not text.is_file():
+                raise PrivacyEvalError(
+                    f"the recognizer wrote no {{out}}/{TEXT}: {self.command.text}"
+                )
+            self.access.check_inside(text)
+            recognized, allow = read_transcripts(text), self.access.allow_missing
+            left_out = check_written(text, recognized, "transcript", reader, allow)
+            content = read_bytes(text)
+        return Content({self.out / TEXT: content}, left_out)
+
+
+def plan_recognition(experiment: Experiment, command: UserCommand) -> list[Product]:
+    """Return the transcripts of all recognition sets of the systems.
+
+    Raises
+    ------
+    PrivacyEvalError
+        The protocol has no place for transcripts.
+    """
+    protocol = experiment.asv.protocol
+    if not protocol.recognition.folders:
+        raise PrivacyEvalError(
+            f"protocol {protocol.name} has word error rates of other recognizers than yours: name "
+            "yours in a protocol that extends it (recognition: folders; see docs/recognizers.md), "
+            "or recognize single data folders: privacy-eval recognize --data DIR --out TEXT"
+        )
+    every = (_of_system(s, protocol, experiment.asv.access, command) for s in experiment.systems)
+    return [*{product.files: product for products in every for product in products}.values()]
+
+
+def _of_system(
+    system: System, protocol: Protocol, access: TreeAccess, command: UserCommand
+) -> Iterator[Product]:
+    """Yield the transcripts of a system; of original speech those that it shares with others."""
+    named = {files.condition.name: files.folder for files in system.recognition}
+    found = {name: folder for name, folder in named.items() if folder.name != name}  # not Kaldi's
+    part = protocol.results_folders[0]
+    conditions = recognition_conditions(protocol, part, system.anon_suffix, system.name)
+    for name, condition in conditions.items():
+        exps = system.original_exps[::-1] if condition.speech == ORIGINAL else system.exps
+        exps = exps or tuple(folder.parent for folder in system.folders[:1])
+        if not exps:
+            continue
+        folder = name.removeprefix("ASR-")
+        out = found.get(name, exps[0] / protocol.recognition.folders[0] / folder)
+        data = access.tree / "data" / folder
+        yield Recognition(f"transcripts of {folder}", data, out, command, access).product()

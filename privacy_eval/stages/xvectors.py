@@ -1,7 +1,9 @@
 """Stage 5: extract the x-vectors of a tree's data sets with Kaldi's networks or an encoder.
 
 The x-vectors of a few hundred utterances are one product, so that jobs share a set and a killed
-run resumes; a set is combined once all of its parts are there. External x-vectors are kept.
+run resumes; a set is combined once all of its parts are there. A user's command is run once per
+data set and writes x-vectors of any format; they are checked, and stored as the built-in extractor
+stores them. External x-vectors are kept.
 """
 
 from __future__ import annotations
@@ -16,10 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from ..asv.inputs import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
+from ..asv.model_folder import save_vectors
 from ..errors import PrivacyEvalError, describe
 from ..io.files import Inputs, digest, read_bytes, relative
 from ..io.schema import read_options
-from ..io.vectors import read_vectors, write_vectors
+from ..io.vectors import FloatMatrix, Vectors, read_vectors, write_vectors
 from ..products.freshness import (
     Content,
     Fingerprint,
@@ -49,17 +53,21 @@ from ..speech.xvector import (
     load_extractor,
     utterance_vectors,
 )
-from .access import AsvSystems
+from .access import COMMAND, EXTRACTOR_ROLE, VECTORS_NOTE, AsvSystems, command_of
 from .asv_scores import vector_sets
 from .attackers import SECONDS
-from .extractor_command import earlier_extraction, extract_by_command
-from .user_command import UserCommand
-from .vector_sources import EXTRACTOR_ROLE, VectorSet, encoder_of, packed_vectors
+from .user_command import UserCommand, check_written
 
 #: Kind of `MissingInput`.
 EXTRACTOR = "x-vector extractor"
 
 _PART_UTTERANCES = 250
+#: Files of the x-vectors of a set.
+_FILES = ("spk_xvector.ark", "spk_xvector.scp", "xvector.ark", "xvector.scp")
+#: What the word for the model folder becomes in a command, beside the folders.
+MODEL = "{model}"
+#: Folder, within that of the x-vectors, that the command writes to; it is removed afterwards.
+_WRITTEN = "extracted"
 #: Kaldi's option files in a tree.
 _MFCC, _VAD = "conf/mfcc.conf", "conf/vad.conf"
 _BYTES_PER_SECOND = 32000.0
@@ -84,7 +92,7 @@ def make_vectors(
     """
     names, folders = vector_sets(asv, attackers), asv.protocol.external_vector_folders
     shared = {
-        f: _Shared(asv, encoder_of(asv, f, cache) or (None if f in folders else encoder))
+        f: _Shared(asv, asv.encoder_of(f, cache) or (None if f in folders else encoder))
         for _, f in names
     }
     outcome = Outcome()
@@ -241,6 +249,61 @@ def network_source(files: Mapping[str, Path], inputs: Inputs) -> Source:
 
 
 @dataclass(frozen=True)
+class VectorSet:
+    """The x-vectors of a data set, which a subclass finds the inputs of, and makes."""
+
+    data_set: str
+    model_folder: str
+    asv: AsvSystems
+
+    @property
+    def name(self) -> str:
+        """Folder of the x-vectors, relative to the tree."""
+        return f"{self.model_folder}/xvect_{self.data_set}"
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the x-vectors."""
+        return self.asv.access.tree / self.name
+
+    @property
+    def data(self) -> Path:
+        """Folder of the speech."""
+        return self.asv.access.tree / "data" / self.data_set
+
+    def find(self, inputs: Inputs) -> Sources:
+        """Return the inputs by role."""
+        raise NotImplementedError
+
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        """Make the x-vectors."""
+        raise NotImplementedError
+
+    def product(self) -> Product:
+        """Return the product of the x-vectors; external ones, of any format, are kept."""
+        return Product(
+            self.name,
+            self.asv.access.tree,
+            self.folder / VECTORS_NOTE,  # a back end may be there, too
+            tuple(self.folder / name for name in _FILES),
+            self.find,
+            self.make,
+            guarded=True,
+            rivals=tuple(self.folder / name for name in OTHER_VECTORS),
+        )
+
+
+def packed_vectors(
+    folder: Path, ids: Sequence[str], matrix: FloatMatrix, utt2spk: Path, tree: Path
+) -> dict[Path, bytes]:
+    """Return the files of a set's x-vectors, in an order in which they may be written."""
+    with tempfile.TemporaryDirectory() as scratch:
+        new = Path(scratch, relative(folder, tree))
+        save_vectors(new, ids, matrix, utt2spk, tree=Path(scratch))
+        return {folder / name: read_bytes(new / name) for name in _FILES}
+
+
+@dataclass(frozen=True)
 class _Set(VectorSet):
     """Those that are extracted here."""
 
@@ -345,3 +408,97 @@ def _archive(vectors: Mapping[str, np.ndarray]) -> bytes:
         scp = Path(scratch, "xvector.scp")
         write_vectors(scp, list(vectors), np.stack(list(vectors.values())), tree=Path(scratch))
         return read_bytes(scp.with_suffix(".ark"))
+
+
+# By a user's command
+
+
+def extract_by_command(
+    asv: AsvSystems, sets: Iterable[tuple[str, str]], command: UserCommand, run: Run = Run()
+) -> Outcome:
+    """Extract the x-vectors of data sets, pairs of name and model folder, that are not current."""
+    products, failed = [], {}
+    for name, folder in sets:
+        extraction = _Extraction(name, folder, asv, command, command.sources())
+        try:
+            products.append(extraction.product())
+        except PrivacyEvalError as error:
+            failed[extraction.name] = describe(error)
+    outcome = asv.access.bring_up_to_date(products, run)
+    outcome.failed |= failed
+    return outcome
+
+
+def earlier_extraction(asv: AsvSystems, data_set: str, model_folder: str) -> Outcome | None:
+    """Return whether x-vectors that a command made are current, without running it: they are kept,
+    or failed if what they were made from has changed; None of other x-vectors."""
+    stored = Fingerprint.read(asv.access.tree / model_folder / f"xvect_{data_set}" / VECTORS_NOTE)
+    text = command_of(stored)
+    if stored is None or text is None:
+        return None
+    command = UserCommand(text, asv.access.tree, asv.access.tree)
+    programs = command.earlier_sources(stored)
+    product = _Extraction(data_set, model_folder, asv, command, programs).product()
+    if product.is_foreign(asv.access.inputs):
+        return None
+    if product.is_current(asv.access.inputs):
+        return Outcome(current=[product.name])
+    message = (
+        f"its speech, or a file of the command, has changed since --extractor {text!r}; "
+        "name an extractor again"
+    )
+    return Outcome(failed={product.name: message})
+
+
+@dataclass(frozen=True)
+class _Extraction(VectorSet):
+    """Those that a command makes."""
+
+    command: UserCommand
+    programs: Mapping[str, Path]
+
+    @cached_property
+    def reader(self) -> AudioReader:
+        return self.asv.access.audio_reader(self.data)
+
+    def product(self) -> Product:
+        targets = {name: self.reader.target(name) for name in self.reader.ids}
+        return replace(
+            super().product(),
+            options={COMMAND: self.command.text, "targets": targets},
+            cost=partial(float, 1 + self.reader.size(self.reader.ids)),
+            seconds=self.folder / SECONDS,
+        )
+
+    def find(self, inputs: Inputs) -> Sources:
+        utt2spk = self.asv.access.existing("speakers", self.data / "utt2spk")
+        speech = self.reader.existing_files(self.reader.ids)
+        return {"utt2spk": utt2spk, **speech, **self.programs}
+
+    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        written, allow = self.folder / _WRITTEN, self.asv.access.allow_missing
+        self.asv.access.check_in_tree(written)
+        with self.command.output(self.data, written, {MODEL: self.model_folder}):
+            vectors = self._read(written)
+            written_ids = set(vectors.ids)
+            ids = [name for name in self.reader.ids if name in written_ids]
+            left_out = check_written(vectors.path, vectors.ids, "x-vector", self.reader, allow)
+            matrix = vectors.matrix[vectors.rows(ids, str(self.data))]
+            content = packed_vectors(
+                self.folder, ids, matrix, paths["utt2spk"], self.asv.access.tree
+            )
+        return Content(content, left_out)
+
+    def _read(self, written: Path) -> Vectors:
+        """Read what the command wrote."""
+        access, file = self.asv.access, vector_file(written)
+        if file is None:
+            raise PrivacyEvalError(
+                f"the extractor wrote none of {', '.join((KALDI_VECTORS, *OTHER_VECTORS))} to "
+                f"{{out}}: {self.command.text}"
+            )
+        outside = access.allow_outside
+        read = TreeVectors(access.tree, self.asv.protocol, written, allow_outside=outside).read(
+            file
+        )
+        return read.without_zeros() if access.allow_missing else read

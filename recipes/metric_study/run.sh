@@ -60,13 +60,13 @@ if [ -n "$metric" ]; then options+=(--metric "$metric"); fi
 
 if [ "$stage" -le 0 ] && [ "$stop_stage" -ge 0 ]; then
     log "Stage 0: simulations ($conf -> $dir/records)"
-    "$recipe/../../local/study.sh" --cmd "$cmd" --nj "$nj" --log-dir "$dir/log" "${options[@]}"
+    privacy-eval study --cmd "$cmd" --nj "$nj" --log-dir "$dir/log" "${options[@]}"
 fi
 
 if [ "$stage" -le 1 ] && [ "$stop_stage" -ge 1 ]; then
     log "Stage 1: tables, figures and report ($dir/records -> $dir/tables, figures, values.csv," \
         "report.html)"
-    "$recipe/../../local/study_report.sh" "${options[@]}"
+    privacy-eval study-report "${options[@]}"
     "$PRIVACY_EVAL_ROOT/scripts/compile_tables.sh" "$dir/tables"
 fi
 log "Done"

@@ -62,7 +62,6 @@ allow_pipes=false    # run commands in scp files of x-vectors
 details=false        # list every item that stages otherwise only count
 # --- end of options
 recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
-local=$recipe/../../local
 # shellcheck source=scripts/recipe.sh
 . "$recipe/../../scripts/recipe.sh"
 # shellcheck source=scripts/parse_options.sh
@@ -72,72 +71,72 @@ local=$recipe/../../local
 # shellcheck source=recipes/vpc2020/cmd.sh
 if [ -z "$cmd" ]; then . "$recipe/cmd.sh"; fi
 
-# All options are now in the file $config. Each script below is a verb of privacy-eval, which takes those
-# that it knows; one that no verb knows is refused here. A stage that is current starts no jobs. A new stage:
-# a block, its row in privacy_eval/stages/recipe.py, a script in local/ and a verb (docs/extending.md).
+# All options are now in the file $config. Each stage below is `privacy-eval stage NAME`, which takes those
+# that it knows; one that no stage knows is refused here. A stage that is current starts no jobs. A new stage:
+# a block and its row in privacy_eval/stages/recipe.py, a row of its options and a function (docs/extending.md).
 check_options "$@"
 
 if begin 0; then
-    try "$local/check.sh" --config "$config"
+    try check
 fi
 
 if begin 1; then
-    try "$local/data.sh" --tree "$tree"
+    try data
 fi
 
 if begin 2; then
-    try "$local/train_backend.sh" --config "$config"
+    try train_backend
 fi
 
 if begin 3; then
-    try "$local/subsets.sh" --config "$config"
+    try subsets
 fi
 
 if begin 4; then
-    try "$local/anonymize.sh" --config "$config"
+    try anonymize
 fi
 
 if begin 5; then
-    try "$local/subsets.sh" --config "$config" --anonymized
-    try "$local/xvectors.sh" --config "$config"
-    try "$local/train_backend.sh" --config "$config"
-    try "$local/asv_scores.sh" --config "$config"
+    try subsets --anonymized
+    try xvectors
+    try train_backend
+    try asv_scores
 fi
 
 if begin 6; then
-    if [ -n "$recognizer" ]; then try "$local/recognize.sh" --config "$config"; fi
-    try "$local/privacy_metrics.sh" --config "$config"
-    try "$local/measures.sh" --config "$config"
+    if [ -n "$recognizer" ]; then try recognize; fi
+    try privacy_metrics
+    try measures
 fi
 
 if begin 7; then
-    try "$local/similarity.sh" --config "$config"
-    try "$local/identification.sh" --config "$config"
-    try "$local/attributes.sh" --config "$config"
+    try similarity
+    try identification
+    try attributes
 fi
 
 if begin 8; then
-    try "$local/collect.sh" --config "$config"
+    try collect
 fi
 
 if begin 9; then
-    try "$local/tables.sh" --config "$config"
+    try tables
     compile_tables.sh "$out/tables"
 fi
 
 if begin 10; then
-    try "$local/figures.sh" --config "$config"
+    try figures
     write_statement
     if ! has_ratings; then # otherwise stage 11 writes it
-        "$local/report.sh" --config "$config"
+        write_report
     fi
 fi
 
 if begin 11; then
-    try "$local/listening.sh" --config "$config"
+    try listening
     if has_ratings; then
         if [ -e "$out/subjective/tables/tables.tex" ]; then compile_tables.sh "$out/subjective/tables"; fi
-        "$local/report.sh" --config "$config"
+        write_report
     fi
 fi
 

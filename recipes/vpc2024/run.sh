@@ -59,7 +59,6 @@ details=false        # list every item that stages otherwise only count
 # --- end of options
 
 recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
-local=$recipe/../../local
 # shellcheck source=scripts/recipe.sh
 . "$recipe/../../scripts/recipe.sh"
 # shellcheck source=scripts/parse_options.sh
@@ -75,51 +74,51 @@ check_options "$@"
 if [ -n "$encoder" ]; then attack_by_encoder; fi
 
 if begin 0; then
-    try "$local/check.sh" --config "$config"
+    try check
 fi
 
 if begin 5; then # of attackers beside the challenge's own, which are in the tree
-    try "$local/xvectors.sh" --config "$config" # of attackers beside the challenge's own
+    try xvectors # of attackers beside the challenge's own
     if compgen -G "$tree/exp/models/*/xvect_*_crops" >/dev/null; then
-        try "$local/train_backend.sh" --config "$config"
+        try train_backend
     fi
-    try "$local/asv_scores.sh" --config "$config"
+    try asv_scores
 fi
 
 if begin 6; then
-    if [ -n "$recognizer" ]; then try "$local/recognize.sh" --config "$config"; fi
-    try "$local/privacy_metrics.sh" --config "$config"
-    try "$local/measures.sh" --config "$config"
+    if [ -n "$recognizer" ]; then try recognize; fi
+    try privacy_metrics
+    try measures
 fi
 
 if begin 7; then
-    try "$local/similarity.sh" --config "$config"
-    try "$local/identification.sh" --config "$config"
-    try "$local/attributes.sh" --config "$config"
+    try similarity
+    try identification
+    try attributes
 fi
 
 if begin 8; then
-    try "$local/collect.sh" --config "$config"
+    try collect
 fi
 
 if begin 9; then
-    try "$local/tables.sh" --config "$config"
+    try tables
     compile_tables.sh "$out/tables"
 fi
 
 if begin 10; then
-    try "$local/figures.sh" --config "$config"
+    try figures
     write_statement
     if ! has_ratings; then # otherwise stage 11 writes it
-        "$local/report.sh" --config "$config"
+        write_report
     fi
 fi
 
 if begin 11; then
-    try "$local/listening.sh" --config "$config"
+    try listening
     if has_ratings; then
         if [ -e "$out/subjective/tables/tables.tex" ]; then compile_tables.sh "$out/subjective/tables"; fi
-        "$local/report.sh" --config "$config"
+        write_report
     fi
 fi
 

@@ -27,6 +27,7 @@ from support import (
     changed,
     experiment_of,
     lines_to,
+    make_planned,
     snapshot,
     utterances,
 )
@@ -34,7 +35,6 @@ from support import (
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BackendName, score_matrix
 from privacy_eval.asv.voice_similarity import SimilarityResult, voice_similarity, write_2020
-from privacy_eval.io.files import Inputs
 from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics import VARIANTS, of_kind, similarity_metrics
 from privacy_eval.metrics.similarity import SpeakerSimilarity
@@ -48,8 +48,8 @@ from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.outputs import speakers_csv, to_csv, to_speakers_csv
 from privacy_eval.results.records import Results, SimilarityRecord
 from privacy_eval.stages.access import VECTORS
-from privacy_eval.stages.collect import current_records
-from privacy_eval.stages.similarity import FOLDER_2020, make_similarities, similarity_products
+from privacy_eval.stages.collect import records_of_kind
+from privacy_eval.stages.similarity import FOLDER_2020, plan_similarity
 
 # --- numbers
 
@@ -376,12 +376,11 @@ def _tree(tmp_path: Path) -> SpeechTree:
 
 
 def made(tree: SpeechTree, *, job: tuple[int, int] = (1, 1), **o: bool) -> Outcome:
-    return make_similarities(experiment_of(tree, **o), Run(job))
+    return make_planned(plan_similarity, experiment_of(tree, **o), (), Run(job))
 
 
 def collected(tree: SpeechTree, **options: bool) -> tuple[list[SimilarityRecord], list[str]]:
-    products = similarity_products(experiment_of(tree, **options))
-    return current_records(products, SimilarityRecord, Inputs(), "its x-vectors, its back end")
+    return records_of_kind(experiment_of(tree, **options), "similarity")
 
 
 def files(tree: SpeechTree) -> list[Path]:

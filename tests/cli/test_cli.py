@@ -46,9 +46,8 @@ from support import (
 )
 
 from privacy_eval import __version__
-from privacy_eval.cli import GROUPS, VERBS, parser
+from privacy_eval.cli import VERBS, commands, parse, parser, stage_runs, stages, usages
 from privacy_eval.cli.inputs import log_items
-from privacy_eval.cli.options import add, add_tree, runs_as_stage, two_usages
 from privacy_eval.metrics import of_kind
 from privacy_eval.protocol.protocol import bundled, load_protocol
 from privacy_eval.protocol.published import published_names
@@ -256,14 +255,17 @@ def test_help_and_version() -> None:
     listed = re.findall(r"^  ([a-z]\S+)", cli("--help").out, re.M)
     assert listed == list(VERBS)
     assert cli().err == cli("--help").out
-    for verb in VERBS:
-        run = cli(verb, "--help")
+    for key in (key for verb in VERBS for key in usages(verb)):
+        run = cli(*key.split(), "--help")
         assert run.code == 0
-        assert run.out.startswith(f"usage: privacy-eval {verb}")
-        example = run.out.splitlines()[-1].strip()
+        assert run.out.startswith(f"usage: privacy-eval {key}")
+        (example,) = re.findall(r"^example:\n  (.*)$", run.out, re.M)
         words = shlex.split(example.partition(" > ")[0])
-        assert run.out.endswith(f"\nexample:\n  {example}\n") and words[0] == "privacy-eval"
-        assert callable(parser(words[1]).parse_args(words[2:]).run)
+        assert words[0] == "privacy-eval"
+        words = words[1:] if words[1] != "stage" else [" ".join(words[1:3]), *words[3:]]
+        assert callable(parser(words[0]).parse_args(words[1:]).run)
+    run = cli("stage", "--help")
+    assert run.code == 0 and all(name in run.out for name in stages.STAGES)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +315,7 @@ def test_help_loads_what_numpy_loads_and_little_more() -> None:
     heavy = ("scipy.special", "matplotlib", "tabulate")
     script = (
         "import sys; from privacy_eval.cli import *\n"
-        "for verb in VERBS: parser(verb)\n"
+        "for verb in VERBS:\n    for key in usages(verb): parser(key)\n"
         f"print(*{{*{heavy}}} & set(sys.modules))"
     )
     done = subprocess.run(
@@ -341,34 +343,48 @@ def test_options_of_a_tree_and_of_single_files_exclude_each_other(
     assert all(option in run.err.splitlines()[-1] for option in options)
 
 
-def test_a_stage_is_a_module_a_verb_and_a_row_of_the_table(
+def test_a_stage_is_a_function_and_a_row_of_two_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A toy stage, found by the command and by the table (beside them: local/toy_stage.sh)."""
+    """A toy stage, found by the command and by the table."""
 
-    def run(arguments: argparse.Namespace) -> int:
-        stage = runs_as_stage(arguments)
-        print("over a tree" if stage else arguments.input, arguments.job)
+    def toy_stage(arguments: argparse.Namespace) -> int:
+        print("over a tree", arguments.job, arguments.depth)
         return 0
 
-    def add_arguments(parser: argparse.ArgumentParser) -> None:
-        stage, files = two_usages(parser)
-        add_tree(stage)
-        add(stage, "--job")
-        files.add_argument("--input", required=True)
-
-    module = SimpleNamespace(run=run, add_arguments=add_arguments, EXAMPLE="--input x")
-    monkeypatch.setitem(sys.modules, "privacy_eval.cli.toy_stage", module)  # type: ignore[arg-type]
-    for verbs in (VERBS, GROUPS["evaluate a tree, stage by stage"]):
-        monkeypatch.setitem(verbs, "toy-stage", "count the files")
-    assert cli("toy-stage", "--results", tmp_path, "--job", "1/2").out == "over a tree (1, 2)\n"
-    assert cli("toy-stage", "--input", "x").out == "x None\n"
-    assert cli("toy-stage", "--input", "x", "--results", "y").code == 2
-    assert "toy-stage" in cli("--help").out
+    rules = (("depth", "tree", "--depth needs --tree"), ("depth", "!quick", "one of both"))
+    own = {"--depth": {"type": int}, "--quick": {"action": "store_true"}}
+    toy = {"shared": "job", "rules": rules, **own}
+    monkeypatch.setitem(stages.STAGES, "toy-stage", toy)
+    monkeypatch.setattr(stage_runs, "toy_stage", toy_stage, raising=False)
     row = "12 | toy_stage | count the files | data/ -> OUT/toy.json"
     assert parse_stage(row).names == ("toy_stage",)
-    monkeypatch.setattr(recipe_table, "STAGES", (*STAGES, parse_stage(row)))
+    for module in (recipe_table, stages):
+        name = "STAGES" if module is recipe_table else "RECIPE"
+        monkeypatch.setattr(module, name, (*STAGES, parse_stage(row)))
     assert stage_number("toy_stage") == 12
+    common = ("--results", tmp_path, "--job", "1/2", "--depth", 3)
+    for name in ("toy-stage", "toy_stage", "12"):
+        assert cli("stage", name, *common).out == "over a tree (1, 2) 3\n"
+    run = cli("stage", "toy-stage", *common, "--quick")
+    assert run.code == 2 and run.err == "privacy-eval: one of both\n"
+    assert cli("stage", "toy-stage", "--input", "x").code == 2
+    assert "toy-stage" in cli("stage", "--help").out
+
+
+def test_the_stages_of_a_number_get_the_options_that_they_have() -> None:
+    words = ["--tree=a", "--results", "b", "--attackers", "all"]
+    assert stages.stage_commands(["6", *words[:3], "--quality"]) == [
+        ("stage recognize", words[:3]),
+        ("stage privacy-metrics", words[:3]),
+        ("stage measures", [*words[:3], "--quality"]),
+    ]
+    of_5 = dict(stages.stage_commands(["5", *words]))
+    assert of_5["stage subsets"] == [*words[:3], "--anonymized"]
+    assert of_5["stage asv-scores"] == words
+    assert dict(stages.stage_commands(["3", *words[:3]])) == {"stage subsets": words[:3]}
+    for wrong in (["5", *words, "--quality"], ["none"], ["99"]):
+        assert cli("stage", *wrong).code == 2
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
@@ -418,7 +434,8 @@ def test_contracts_are_accepted() -> None:
         "similarity --model D --backend euclidean --original S --anonymized S --utt2spk F "
         "--variant both --format json --out D",
     ):
-        assert callable(parser(text.split()[0]).parse_args(text.split()[1:]).run)
+        ((key, words),) = commands(text.split())
+        assert callable(parse(key, words).run)
 
 
 # --- bad input

@@ -838,7 +838,7 @@ def test_killed_job_fails_only_its_condition(tree: Path, tmp_path: Path) -> None
     jobs = ("--cmd", "run_jobs.sh", "--nj", 2, "--log-dir", tmp_path / "log")
     stage = ("--tree", tree, "--results", "exp", "--conf", "small.yaml", "--out", "out")
     path = f"{command.parent}:{ROOT / 'scripts'}:{os.environ['PATH']}"
-    done = run_program(ROOT / "local/privacy_metrics.sh", *jobs, *stage, cwd=tree, PATH=path)
+    done = run_program(command, "stage", "privacy-metrics", *jobs, *stage, cwd=tree, PATH=path)
     assert done.code == 1
     assert re.search(rf"(?m)^B1 {NAME}: killed by signal 9", done.err)
     records = {p.relative_to(tree / "out/records") for p in tree.glob("out/records/*/A*.json")}

@@ -13,7 +13,7 @@ import stat
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from support import (
     Tree,
     experiment_of,
     lines_to,
+    make_planned,
     snapshot,
     stage_of,
     three_conditions,
@@ -67,16 +68,14 @@ from privacy_eval.products.freshness import (
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.simulate.speech import mfcc_statistics_network
 from privacy_eval.speech.audio import AudioReader
-from privacy_eval.stages.access import AsvSystems, TreeAccess
+from privacy_eval.stages.access import VECTORS_NOTE, AsvSystems, TreeAccess
 from privacy_eval.stages.anonymize import McAdams, anonymize_data
-from privacy_eval.stages.asv_scores import make_scores
+from privacy_eval.stages.asv_scores import make_scores, train_backends
 from privacy_eval.stages.collect import collect
-from privacy_eval.stages.identification import make_identifications
+from privacy_eval.stages.disclosure import GalleryOptions, plan_identification
 from privacy_eval.stages.privacy_metrics import Options, condition_cost, evaluate_tree
-from privacy_eval.stages.similarity import make_similarities, trial_set_cost
+from privacy_eval.stages.similarity import plan_similarity, trial_set_cost
 from privacy_eval.stages.subsets import make_subsets
-from privacy_eval.stages.train_backend import train_backends
-from privacy_eval.stages.vector_sources import VECTORS_NOTE
 from privacy_eval.stages.xvectors import make_vectors
 from privacy_eval.study.run import run_tasks, study_tasks
 from privacy_eval.tree.discovery import find_systems
@@ -210,14 +209,16 @@ def of_records(root: Path) -> Case:
     )
 
 
-def of_vectors(root: Path, make: Callable[..., Outcome], record: str) -> Case:
+def of_vectors(
+    root: Path, plan: Callable[..., Iterable[Product]], options: object, record: str
+) -> Case:
     """A stage that makes records of x-vectors."""
     tree = SpeechTree(root)
     for path in tree.all_scores.values():
         lines_to(path, ["s1 s1-u0 1"])
 
     def run(run: Run) -> Outcome:
-        return make(experiment_of(tree), run)
+        return make_planned(plan, experiment_of(tree), options, run)
 
     return Case(
         run,
@@ -270,11 +271,13 @@ def of_extracted_vectors(root: Path) -> Case:
 
 
 def of_similarity(root: Path) -> Case:
-    return of_vectors(root, make_similarities, f"similarity-{TRIALS}")
+    return of_vectors(root, plan_similarity, (), f"similarity-{TRIALS}")
 
 
 def of_identification(root: Path) -> Case:
-    return of_vectors(root, make_identifications, f"identification-ASV-{ENROLLS}-{TRIALS}_anon")
+    return of_vectors(
+        root, plan_identification, GalleryOptions(), f"identification-ASV-{ENROLLS}-{TRIALS}_anon"
+    )
 
 
 def of_study(root: Path) -> Case:
@@ -535,7 +538,7 @@ def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "evaluate again": lambda: evaluate_tree(systems, out, tree=tree.root, options=options),
         "collect": lambda: collect(systems, out, tree.protocol, tree=tree.root),
         "scores": lambda: make_scores(stage_of(tree)),
-        "similarity": lambda: make_similarities(experiment_of(tree)),
+        "similarity": lambda: make_planned(plan_similarity, experiment_of(tree), (), Run()),
     }
     monkeypatch.setattr(os, "open", counted)
     for stage, run in stages.items():

@@ -10,13 +10,17 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from privacy_eval.cli import VERBS, parser
-from privacy_eval.stages.recipe import STAGES
+from privacy_eval.cli import MODULES, VERBS, parser, usages
+from privacy_eval.cli.stages import STAGES
 
 RECIPES = ("vpc2020", "vpc2024", "real_speech")
 #: Rooms and verbs whose messages the stages print.
 ROOMS = ("check", "stages", "report", "numbers", "results", "tree", "asv", "products")
-STAGE_VERBS = sorted({name for stage in STAGES for name in stage.names} - {"data"})
+#: Modules of the command line whose messages the stages print, and what they run.
+OF_MODULES = {
+    "stage_runs": [*(f"stage {name}" for name in STAGES), "xvectors"],
+    **{name: MODULES[name].split() for name in ("results", "listening")},
+}
 
 #: Options that not every recipe has: why their messages are not printed by the others.
 OF_SOME = {
@@ -33,7 +37,7 @@ OF_SOME = {
 #: Modules of verbs that no recipe runs as a stage, or that run before a tree is there.
 OTHERS = {
     *("from_audio.py", "speech_folder.py", "data_folder.py", "recordings.py"),
-    *("new_recipe.py", "selftest.py", "editions.py"),
+    *("new_recipe.py", "selftest.py", "editions.py", "options.py"),
 }
 
 
@@ -53,7 +57,7 @@ def begun(recipe: str) -> set[int]:
 def messages() -> Iterator[tuple[str, str]]:
     """The texts of modules that stages run, without docstrings, and where they are."""
     paths = [path for room in ROOMS for path in (ROOT / "privacy_eval" / room).rglob("*.py")]
-    paths += [ROOT / f"privacy_eval/cli/{name}.py" for name in STAGE_VERBS]
+    paths += [ROOT / f"privacy_eval/cli/{name}.py" for name in OF_MODULES]
     for path in paths:
         nodes = [*ast.walk(ast.parse(path.read_text()))]
         parts = {id(v) for n in nodes if isinstance(n, ast.JoinedStr) for v in n.values}
@@ -92,11 +96,10 @@ def test_options_of_remedies_are_options_of_the_recipe(recipe: str) -> None:
             option, verb = found[0], verb_before(text, found.start())
             if text.startswith(f"{option}:") or text.startswith(f"{option} {{}}:"):
                 continue  # about the option that was given
-            of_verb = verb and option in parser(verb)._option_string_actions
+            of_verb = any(option in parser(key)._option_string_actions for key in usages(verb))
             if not of_verb and option not in known and option not in OF_SOME:
-                module = Path(where.split(":")[0]).stem
-                own = parser(module.replace("_", "-")) if module in STAGE_VERBS else None
-                if own is None or option not in own._option_string_actions:
+                own = OF_MODULES.get(Path(where.split(":")[0]).stem, ())
+                if not any(option in parser(key)._option_string_actions for key in own):
                     wrong.append(f"{where}: {option}: {text[:80]}")
     assert not wrong, "\n".join(wrong)
 
@@ -112,7 +115,7 @@ def test_stages_of_remedies_are_in_every_recipe() -> None:
         for number in re.findall(r"[0-9]+", numbers)
     ]
     assert len(numbered) > 5
-    guarded = {"asv_scores.py", "xvectors.py"}
+    guarded = {"stage_runs.py"}
     wrong = [
         (where, number)
         for where, number in numbered

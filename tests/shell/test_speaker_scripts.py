@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -105,7 +106,7 @@ def test_interrupt_of_the_jobs_ends_the_stage(tmp_path: Path) -> None:
     options = ["--tree", tree.root, "--results", "exp", "--conf", "small.yaml", "--cmd", runner]
     calls = tmp_path / "calls"
     process = subprocess.Popen(
-        [str(ROOT / "local/asv_scores.sh"), *map(str, options)],
+        [sys.executable, "-m", "privacy_eval", "stage", "asv-scores", *map(str, options)],
         env={**os.environ, "PATH": SEARCH, "CALLS": str(calls)},
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

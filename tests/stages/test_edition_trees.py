@@ -246,7 +246,7 @@ def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch)
     rated = {r.condition.name: r for r in evaluated(tree, conf).recognition}
     assert len(rated) == 4 and not any(r.speaker_interval for r in rated.values())
     with monkeypatch.context() as patch:
-        patch.setattr("privacy_eval.stages.transcripts.can_align", lambda: False)
+        patch.setattr("privacy_eval.stages.privacy_metrics.can_align", lambda: False)
         done = cli("privacy-metrics", *common, "--bootstrap", 40)
         assert done.code == 0 and "intervals of word error rates need kaldialign" in done.err
     done = cli("privacy-metrics", *common, "--bootstrap", 40)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from support import ROOT, changed_protocol, lines_to, snapshot
+from support import changed_protocol, lines_to, snapshot
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.products.freshness import NOTE, Outcome
@@ -846,9 +846,3 @@ def test_a_protocol_without_folders_makes_none(tmp_path: Path) -> None:
     protocol = protocol_from_dict(plain, "earlier")
     assert make(challenge(tmp_path), protocol=protocol) == Outcome()
     assert protocol.supersets("libri_dev_trials_f") == ()
-
-
-def test_the_script_calls_the_verb() -> None:
-    script = ROOT / "local/subsets.sh"
-    assert os.access(script, os.X_OK)
-    assert script.read_text().splitlines()[-1] == 'exec privacy-eval subsets "$@"'

@@ -26,8 +26,7 @@ from privacy_eval.asv.backend import train_backend
 from privacy_eval.asv.model_folder import load_backend
 from privacy_eval.io.vectors import write_vectors
 from privacy_eval.products.freshness import NOTE, Outcome
-from privacy_eval.stages.asv_scores import make_scores
-from privacy_eval.stages.train_backend import train_backends
+from privacy_eval.stages.asv_scores import make_scores, train_backends
 
 OWN = "exp/models/user_asv_eval_anon/xvect_01709_1"
 TRAINING = "train_clean_360_anon"

@@ -1,30 +1,106 @@
-"""check-options: check the options of the recipe, which it wrote to a file, before any work.
-
-All verbs of its stages parse the file. Names of systems, data sets and files are looked up, which
-a stage would do much later, or once per job.
-"""
+"""Verbs for scripts and shells: completion, and the check of a recipe's options."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import PrivacyEvalError, UsageError
+from ..options import choice, one_of, path
 from ..stages.recipe import STAGES, recipe_of, stage_number
-from .options import HelpFormatter, add, add_tree, log, one_of, output_folder, path
+from .options import HelpFormatter, Options, add_options, log, output_folder
+from .stages import STAGES as STAGE_VERBS
+from .stages import TREE
 
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
 
+VERBS: dict[str, Options] = {
+    "completion": {
+        "example": "bash > ~/.local/share/bash-completion/completions/privacy-eval",
+        "shell": choice(["bash", "zsh"]),
+    },
+    "check-options": {
+        "example": "exp/privacy_eval/options.conf",
+        "file": path("FILE", "options.conf: a line --name=value for each option"),
+    },
+}
+
+
+#: Lets zsh use the bash completion function.
+_BASHCOMPINIT = "autoload -U +X compinit bashcompinit && compinit && bashcompinit\n"
+
+_FUNCTION = """\
+_privacy_eval() {{
+    local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} words="" start=""
+    # bash makes = a word of its own, zsh does not.
+    case $word in
+        =) word="" ;;
+        --*=*) before=${{word%%=*}} start=${{word%%=*}}= word=${{word#*=}} ;;
+        *) [ "$before" != = ] || before=${{COMP_WORDS[COMP_CWORD - 2]}} ;;
+    esac
+    case $word in *,*) start+=${{word%,*}}, word=${{word##*,}} ;; esac
+    local verb=${{COMP_WORDS[1]}}
+    if [ "$verb" = stage ]; then verb=${{COMP_WORDS[2]}}; fi
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        words="{verbs}"
+    elif [ "$COMP_CWORD" -eq 2 ] && [ "${{COMP_WORDS[1]}}" = stage ]; then
+        words="{stages}"
+    else
+        case "$verb $before" in
+{values}
+        esac
+        if [ -z "$words" ] && [[ $word == -* ]]; then
+            case $verb in
+{options}
+            esac
+        fi
+    fi
+    COMPREPLY=($(compgen -P "$start" -W "$words" -- "$word"))
+}}
+complete -o bashdefault -o default -F _privacy_eval privacy-eval
+"""
+
+
+def run_completion(arguments: argparse.Namespace) -> int:
+    from . import MODULE_OF, VERBS, usages
+
+    values, options = [], []
+    for verb in dict.fromkeys([*MODULE_OF, *STAGE_VERBS]):
+        named = dict(one for key in usages(verb) for one in _options(key))
+        options.append(f'{verb}) words="{" ".join(named)}" ;;')
+        values += [f'"{verb} {n}") words="{" ".join(v)}" ;;' for n, v in named.items() if v]
+    text = _FUNCTION.format(
+        verbs=" ".join(VERBS),
+        stages=" ".join(dict.fromkeys(name.replace("_", "-") for s in STAGES for name in s.names)),
+        values="\n".join(f"            {line}" for line in values),
+        options="\n".join(f"                {line}" for line in options),
+    )
+    print((_BASHCOMPINIT if arguments.shell == "zsh" else "") + text, end="")
+    return 0
+
+
+def _options(verb: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name of every listed option and its choices, if any."""
+    from ..metrics import of_kind
+    from ..protocol.protocol import bundled
+    from ..protocol.published import published_names
+    from . import parser
+
+    bundles = {
+        "--conf": bundled(),
+        "--published": published_names(),
+        "--metrics": list(of_kind("scores")),
+    }
+    for action in parser(verb)._actions:
+        if action.help != argparse.SUPPRESS:
+            for name in action.option_strings:
+                yield name, bundles.get(name, [str(value) for value in action.choices or ()])
+
+
 #: The shell that compares stage numbers needs a limit.
 _NUMBERS = range(10**6)
-
-EXAMPLE = "exp/privacy_eval/options.conf"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument("file", **path("FILE", "options.conf: a line --name=value for each option"))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -34,17 +110,18 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(message.removeprefix("argument "))
 
 
-def run(arguments: argparse.Namespace) -> int:
-    from . import VERBS, parse, parser
+def run_check_options(arguments: argparse.Namespace) -> int:
+    from . import parse, parser
     from .config import expand_config, unknown_options
 
     recipe = _Parser(allow_abbrev=False, formatter_class=HelpFormatter)
-    _add_recipe_options(recipe)
+    for part in (TREE, _RECIPE):
+        add_options(recipe, part)
     config = ["--config", str(arguments.file)]
-    verbs = [name.replace("_", "-") for stage in STAGES for name in stage.names]
-    verbs = [verb for verb in dict.fromkeys(verbs) if verb in VERBS]
-    if names := unknown_options(arguments.file, [recipe, *map(parser, verbs)]):
-        raise UsageError(f"unknown option {', '.join(names)}")
+    names = dict.fromkeys(name.replace("_", "-") for stage in STAGES for name in stage.names)
+    verbs = [f"stage {name}" if name in STAGE_VERBS else name for name in names]
+    if unknown := unknown_options(arguments.file, [recipe, *map(parser, verbs)]):
+        raise UsageError(f"unknown option {', '.join(unknown)}")
     options = recipe.parse_args(expand_config("", recipe, config)[1])
     for verb in verbs:
         parse(verb, config, _Parser)
@@ -53,14 +130,14 @@ def run(arguments: argparse.Namespace) -> int:
     return _check_values(options)
 
 
-def _add_recipe_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that are looked up, and those that only run.sh reads."""
-    add_tree(parser)
-    add(parser, "--utt2spk", "--published", "--distractors", "--attackers")
-    parser.add_argument("--stage", type=one_of(_NUMBERS), default=0)
-    parser.add_argument("--stop-stage", type=one_of(_NUMBERS), default=_NUMBERS[-1])
-    parser.add_argument("--anonymizer")
-    parser.add_argument("--ratings", **path("PATH"))
+#: The options that are looked up, and those that only run.sh reads.
+_RECIPE: Options = {
+    "shared": "utt2spk published distractors attackers",
+    "--stage": {"type": one_of(_NUMBERS), "default": 0},
+    "--stop-stage": {"type": one_of(_NUMBERS), "default": _NUMBERS[-1]},
+    "--anonymizer": {},
+    "--ratings": path("PATH"),
+}
 
 
 def _check_values(options: argparse.Namespace) -> int:
@@ -121,8 +198,8 @@ def _other_edition(options: argparse.Namespace, protocol: Protocol) -> str | Non
 
 def _check_names(options: argparse.Namespace, protocol: Protocol) -> list[str]:
     """Check the names of systems, data sets, results folders and anonymization suffixes."""
-    from .identification import check_distractors
     from .inputs import load_asv_systems, load_experiment
+    from .stage_runs import check_distractors
 
     anonymizes = options.anonymizer and options.stage <= stage_number("anonymize")
     try:

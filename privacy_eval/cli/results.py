@@ -1,0 +1,405 @@
+"""Verbs that show, convert and judge results."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..choices import FIGURE_FORMATS, VARIANTS
+from ..errors import PrivacyEvalError, UsageError, abbreviate, printable
+from ..options import choice, fill, flag, path, value
+from .options import Options, beginnings, log, print_json
+
+if TYPE_CHECKING:
+    from ..numbers.report_sources import ReportSources
+    from ..report.figures.drawing import Drawing
+    from ..report.tables_and_report import TableOptions
+
+FORMATS = ("latex", "markdown", "text", "csv")
+#: Names of further formats of files.
+_FURTHER = {"md": "markdown", "txt": "text", "csv": "csv"}
+
+_RESULTS = "default: published results alone"
+_SYSTEM = "show only this system; several, in this order, by repeating the option"
+_BY_STRONGEST = "rank systems, and draw the plane, by the strongest attacker that was tried"
+_UTILITY = "utility in the plane, in place of wer,uar: dnsmos_ovrl, per_original, ..."
+_TABLES = "tables of one's own, see docs/extending.md; may be repeated"
+_FORMATS = "in files also md, txt, csv, beside LaTeX and tables.csv with all cells"
+_RANK_BY = "metric of the ranking, named as in results.csv (default: eer)"
+_ATTACK_MODEL = "attack model of the ranking; default: the one that the protocol averages"
+_STATEMENT = "one or two pages for a data protection impact assessment instead (.html or .md)"
+_EVIDENCE = "with --statement: JSON of attributes, identification --sentences or metrics --by"
+_PUBLIC = "a report to publish, without the folders and paths that results were made from"
+_DATE = "line below the title, such as the date of the results"
+_RESULTS_TXT = (
+    "results.txt, result_for_rank*, RESULTS_summary_*, results*.csv or results_folds*.csv"
+)
+_ALSO = "another file, with its attack model or folder, e.g. .orig=FILE"
+_MODELS = "attack model of a file, or of its blocks in order, or .orig"
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    if unknown := [name for name in text.split(",") if name and name not in _FURTHER]:
+        raise argparse.ArgumentTypeError(f"no format {unknown[0]!r}, only {', '.join(_FURTHER)}")
+    return tuple(_FURTHER[name] for name in text.split(",") if name)
+
+
+def _named_file(text: str) -> tuple[str, Path]:
+    models, equals, path = text.partition("=")
+    if not (models and equals and path):
+        raise argparse.ArgumentTypeError(f"expected MODEL=FILE, not {text!r}")
+    return models, Path(path)
+
+
+#: Results, their protocol, and published results to compare with.
+_SHOWN = {
+    "--results": path("results.json", _RESULTS, nargs="+", action="extend"),
+    "--conf": {"help": "default: the protocol of the results, or vpc2020"},
+    "--variant": choice(VARIANTS, "of the metrics shown; default: the protocol's", default=None),
+    "--system": {"help": _SYSTEM, "action": "append"},
+    "--by-strongest": flag(_BY_STRONGEST),
+    "--utility": value("KEY,...", _UTILITY),
+    "--tables": path("FILE.yaml", _TABLES, action="append", default=[]),
+}
+VERBS: dict[str, Options] = {
+    "tables": {
+        "example": "--results results.json --published vpc2020 --out tables",
+        "shared": "config confirm published table-style",
+        **_SHOWN,
+        "--out": {"metavar": "DIR", "help": "default: to stdout"},
+        "--format": choice(FORMATS, "on stdout; default: text", default=None),
+        "--formats": value("LIST", _FORMATS, type=_formats, default=()),
+        "--rank-by": value("METRIC", _RANK_BY, default="eer"),
+        "--attack-model": value("ID", _ATTACK_MODEL),
+    },
+    "figures": {
+        "example": "--results results.json --out figures --format png",
+        "shared": "config confirm published all-figures conventional whiskers nj cmd log-dir job",
+        **_SHOWN,
+        "--out": path("DIR", required=True),
+        "--format": {
+            **choice(FIGURE_FORMATS, "default: all; may be repeated", default=None),
+            "action": "append",
+        },
+    },
+    "report": {
+        "example": "--results results.json --figures figures --published vpc2020 --out report.html",
+        "shared": "config confirm published",
+        "rules": (("evidence", "statement", "--evidence goes with --statement"),),
+        **_SHOWN,
+        "--figures": path("DIR", "folder written by the verb figures"),
+        "--listening": path("DIR", "folder written by the verb listening"),
+        "--out": path("report.html", required=True),
+        "--statement": flag(_STATEMENT),
+        "--evidence": path("JSON", _EVIDENCE, action="append", default=[]),
+        "--public": flag(_PUBLIC),
+        "--title": value("TEXT", "title of the report", default=""),
+        "--date": value("TEXT", _DATE, default=""),
+        "--sentence": value("TEXT", "sentence below the title", default=""),
+    },
+    "import": {
+        "example": "results.txt --system B1 --conf vpc2020 --out results.json",
+        "shared": "anon-suffix confirm",
+        "results_txt": path("FILE", _RESULTS_TXT),
+        "--system": {"help": "name of the system", "required": True},
+        "--conf": {"default": "vpc2020"},
+        "--also": value("MODEL=FILE", _ALSO, action="append", default=[], type=_named_file),
+        "--attack-model --results-folder": value("MODEL,..", _MODELS),
+        "--out": path("results.json", required=True),
+    },
+    "export": {
+        "example": "results.json --system B1 --out results.txt",
+        "results": path("results.json"),
+        "--format": choice(["results.txt", "csv", "averages"], default="results.txt"),
+        "--system": {"help": "default: the only one"},
+        "--results-folder": value("SUFFIX", "results folder of the protocol", default=""),
+        "--out": {"metavar": "FILE", "help": "default: stdout"},
+    },
+    "gate": {
+        "example": "--policy policy.yaml exp/results.json --junit gate.xml",
+        "shared": "confirm format",
+        "results": path("results.json"),
+        "--policy": path("FILE", "rules, a YAML file", required=True),
+        "--system": {"help": "judge only this system; default: all of them"},
+        "--junit": path("FILE", "write JUnit XML for a build server"),
+        "--markdown": path("FILE", "write a summary in Markdown"),
+    },
+}
+
+
+def run_tables(arguments: argparse.Namespace) -> int:
+    from ..report.tables_and_report import TableOptions, tables_product
+    from .inputs import report_sources, write_products
+
+    sources = report_sources(arguments, needed=True)
+    style, formats = arguments.table_style, arguments.formats
+    options = TableOptions(style, formats, arguments.rank_by, arguments.attack_model)
+    if arguments.out is not None and arguments.format is not None:
+        raise UsageError("--format is of tables on stdout; with --out, --formats adds formats")
+    if arguments.out is not None:
+        tables = tables_product(sources, arguments.out, options, begin=beginnings())
+        for product, current in write_products([tables]):
+            fingerprint = product.read_fingerprint()
+            files = len(fingerprint.files) if fingerprint else 0
+            print(f"{arguments.out}: {files} files" + ", current" * current)
+        return 0
+    return _print_tables(sources, options, arguments.format or "text")
+
+
+def _print_tables(sources: ReportSources, options: TableOptions, form: str) -> int:
+    """Print all tables in one format."""
+    from ..report import table_formats
+    from ..report.tables_and_report import all_tables, read_table_data
+    from .inputs import log_notes
+
+    data = read_table_data(sources, options)
+    groups, remarks = all_tables(data)
+    log_notes([*data.missing_arrays, *remarks])
+    tables = [table for group in groups for table in group]
+    if form == "csv":
+        print(table_formats.to_csv(tables), end="")
+        return 0
+    render = table_formats.FORMATS[form]
+    print("\n".join(render.file(table, options.style) for table in tables), end="")
+    return 0
+
+
+def run_figures(arguments: argparse.Namespace) -> int:
+    from ..report.figure_folder import figures_source
+    from ..report.figures import all_figures, write_figures
+    from .inputs import log_notes, report_sources, run_settings
+
+    sources = report_sources(arguments, needed=True)
+    options = {
+        "conventional": arguments.conventional,
+        "whiskers": arguments.whiskers,
+        "everything": arguments.all_figures,
+    }
+    run = run_settings(arguments, finish=False)
+
+    def drawings() -> Iterator[Drawing]:
+        from ..numbers.report_data import read_report_data
+
+        if run.begin is not None:
+            run.begin(0, 0, "reading results")
+        data = read_report_data(sources)
+        log_notes(data.missing_arrays)
+        yield from all_figures(data, **options)
+
+    written, there = write_figures(
+        drawings(),
+        arguments.out,
+        drawn_from=figures_source(sources, **options),
+        formats=[f for f in FIGURE_FORMATS if f in (arguments.format or FIGURE_FORMATS)],
+        run=run,
+    )
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\033[K")  # clear the progress line
+    print(f"{arguments.out}: {written} figures drawn, {there} there")
+    return 0
+
+
+def run_report(arguments: argparse.Namespace) -> int:
+    from ..report.tables_and_report import Publication, report_product
+    from .inputs import report_sources, write_products
+
+    if arguments.statement:
+        return _statement(arguments)
+    insert = None
+    if arguments.listening:
+        from ..listening.tables import listening_insert
+
+        insert = listening_insert(arguments.listening)
+    product = report_product(
+        report_sources(arguments, needed=True),
+        arguments.out,
+        figures=arguments.figures,
+        insert=insert,
+        publication=fill(Publication, arguments),
+        begin=beginnings(),
+    )
+    for _, is_current in write_products([product]):
+        print(f"{product.name}: current" if is_current else product.name)
+    return 0
+
+
+def _statement(arguments: argparse.Namespace) -> int:
+    from ..errors import counted
+    from ..io.evidence import ComparedGroups, InferredAttribute, SpeechAmount, read_evidence
+    from ..io.files import write_text
+    from ..numbers.report_data import read_report_data
+    from ..report import statement
+    from ..report.tables_and_report import Publication
+    from .inputs import report_sources
+
+    if arguments.out.suffix not in (".html", ".md"):
+        raise UsageError(f"--out: {arguments.out}: expected a name that ends in .html or .md")
+    read = [one for file in arguments.evidence for one in read_evidence(file)]
+    data = Publication(public=True).data(read_report_data(report_sources(arguments, needed=True)))
+    systems = len(data.results.systems)
+    if not 1 <= systems <= statement.MOST_SYSTEMS:
+        raise UsageError(
+            f"--statement: about one to {statement.MOST_SYSTEMS} systems, not "
+            f"{counted(systems, 'system')} (--system NAME)"
+        )
+    evidence = statement.Evidence(
+        tuple(one for one in read if isinstance(one, InferredAttribute)),
+        tuple(one for one in read if isinstance(one, SpeechAmount)),
+        tuple(one for one in read if isinstance(one, ComparedGroups)),
+    )
+    title = arguments.title or statement.statement_title(data)
+    parts = statement.statement_parts(data, evidence)
+    as_html = arguments.out.suffix == ".html"
+    compose = statement.statement_html if as_html else statement.statement_markdown
+    write_text(arguments.out, compose(title, parts))
+    print(arguments.out)
+    return 0
+
+
+def run_import(arguments: argparse.Namespace) -> int:
+    from ..errors import UsageError, counted
+    from ..io.files import ask_if_cut, digest, load, read_text, write_text
+    from ..numbers.challenge_averages import check_averages
+    from ..products.freshness import write_set
+    from ..protocol.protocol import load_protocol
+    from ..report.notes import caveat_notes
+    from ..results.editions import Importer
+    from ..results.json_store import to_json
+    from ..results.record_caveats import today
+    from ..results.record_files import confirmed_days, import_note
+    from ..results.records import merge
+    from ..results.signature import comparability_notes
+    from ..version import __version__
+
+    protocol = load_protocol(arguments.conf)
+    files = [(arguments.attack_model, arguments.results_txt), *arguments.also]
+    out, parts = arguments.out, []
+    if out.resolve() in [file.resolve() for _, file in files]:
+        raise UsageError(f"--out {out} would overwrite a file to import: give another name")
+    anon_suffix = protocol.anon_suffix if arguments.anon_suffix is None else arguments.anon_suffix
+    for models, file in files:
+        loaded = load(file)
+        origin = {"name": file.name, "sha256": digest(loaded.content)}
+        provenance = {"version": __version__, "imported_from": origin}
+        importer = Importer(str(file), protocol, arguments.system, anon_suffix, provenance)
+        text = read_text(loaded)
+        parts.append(importer.read(text, [] if models is None else models.split(",")))
+        ask_if_cut(file, text)
+        check_averages(parts[-1], text, str(file))
+    out = arguments.out
+    results = replace(merge(parts), day=today())
+    results = results.confirm(arguments.confirm, confirmed_days(out))
+    if results.confirmed:  # signed, as those of others are not believed
+        write_set(out.parent, {out.name: to_json(results)}, note=import_note(out))
+    else:
+        write_text(out, to_json(results))
+    attacks, p = {v.condition.attack_model for v in results.verification}, results.protocol
+    if attacks and p.average_attack_model not in attacks:
+        missing = f"no EER of the {p.average_attack_model} attack, by which {p.name} ranks"
+        log(f"privacy-eval: warning: {missing}: is the file cut? --also adds another one")
+    for note in (*caveat_notes(results.verification), *comparability_notes(results)):
+        log(f"privacy-eval: warning: {note}")
+    wanted = len(p.comparisons) * len(list(p.trial_sets())) * len(p.results_folders)
+    log(
+        f"{out}: {arguments.system}, protocol {p.name}: {len(results.verification)} of {wanted} "
+        f"conditions, {counted(len(results.recognition), 'word error rate')}, "
+        f"{counted(len(results.utility), 'pitch correlation')}, "
+        f"{counted(len(results.similarity), 'voice similarity')}"
+        + (f", {counted(len(results.emotion), 'emotion recognition')}" if results.emotion else "")
+    )
+    return 0
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    from ..io.files import write_text
+    from ..numbers.challenge_averages import challenge_averages, summary_text
+    from ..report.notes import caveat_notes
+    from ..results.challenge_text import to_results_txt
+    from ..results.json_store import read_results
+    from ..results.outputs import to_csv
+    from ..results.signature import comparability_notes
+
+    results = read_results(arguments.results)
+    for note in (*caveat_notes(results.verification), *comparability_notes(results)):
+        log(f"privacy-eval: warning: {note}")
+    systems = results.systems
+    system = arguments.system or (systems[0] if len(systems) == 1 else None)
+    if arguments.format == "csv":
+        text = to_csv(results if arguments.system is None else results.of(arguments.system))
+    elif system not in systems:
+        raise PrivacyEvalError(
+            f"{arguments.results}: contains the systems {', '.join(systems)}; choose one of them "
+            "with --system"
+        )
+    elif arguments.format == "averages":
+        averages = challenge_averages(results.of(system))
+        text = summary_text(averages)
+        for average in averages:
+            if average.value is None:
+                log(f"privacy-eval: {average.title}: undefined, as some of its values are missing")
+    elif arguments.results_folder not in results.results_folders(system):
+        folders = ", ".join(repr(f) for f in results.results_folders(system))
+        raise PrivacyEvalError(
+            f"{arguments.results}: {system} has no results folder {arguments.results_folder!r}, "
+            f"only {folders}: --results-folder"
+        )
+    else:
+        text = to_results_txt(results, system, arguments.results_folder)
+    if arguments.out is None:
+        print(text, end="")
+    else:
+        write_text(arguments.out, text)
+    return 0
+
+
+#: Exit codes by decision; 2 also for an unreadable policy or results, and wrong usage.
+EXIT = {"PASS": 0, "FAIL": 1, "ERROR": 2, "UNDECIDED": 3}
+
+
+def run_gate(arguments: argparse.Namespace) -> int:
+    """Print the verdict; anything that hinders it is exit code 2, never that of a decision."""
+    try:
+        return _run(arguments)
+    except PrivacyEvalError as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror or error}") from error
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from ..io.files import write_text
+    from ..numbers.gate import judge, read_policy
+    from ..report.verdict import verdict_junit, verdict_markdown, verdict_text
+    from ..results.json_store import read_results
+
+    _remove_old(arguments)
+    policy = read_policy(arguments.policy)
+    results = read_results(arguments.results).confirm(arguments.confirm)
+    if arguments.system is not None:
+        results = results.selected([arguments.system])
+    verdict = judge(policy, results)
+    if arguments.junit is not None:
+        of = f"{printable(arguments.policy.stem)}: {abbreviate(results.systems)}"
+        write_text(arguments.junit, verdict_junit(verdict, of))
+    if arguments.markdown is not None:
+        write_text(arguments.markdown, verdict_markdown(verdict))
+    if arguments.format == "json":
+        rules = [rule.to_dict() for rule in verdict.rules]
+        print_json({"decision": verdict.decision, "rules": rules})
+    else:
+        print(verdict_text(verdict), end="")
+    return EXIT[verdict.decision]
+
+
+def _remove_old(arguments: argparse.Namespace) -> None:
+    """Remove the files of an earlier run, so that none shows its verdict after an error."""
+    inputs = {arguments.policy.resolve(), arguments.results.resolve()}
+    for out in (arguments.junit, arguments.markdown):
+        if out is not None and out.resolve() in inputs:
+            raise UsageError(f"{out} is an input")
+        if out is not None and out.is_file():
+            out.unlink()

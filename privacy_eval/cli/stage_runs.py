@@ -1,0 +1,590 @@
+"""What the stages over a tree do: a function of each, which logs and returns the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import textwrap
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..choices import SPECTRUM
+from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, missing_library
+from ..options import fill
+from ..products.freshness import LIBRARY, Outcome, Product, bring_up_to_date
+from ..protocol.protocol import ENCODERS_FOLDER, LEARNT, Protocol, load_protocol
+from ..stages.access import BACKEND, KEYS, VECTORS, AsvSystems, Experiment, new_system
+from ..stages.options import (
+    ATTRIBUTE_REPLICATES,
+    FOLDERS,
+    AmountOptions,
+    AttributeOptions,
+    GalleryOptions,
+    MeasureOptions,
+)
+from ..tree.discovery import suffix_hint, tree_suffixes
+from .inputs import (
+    chosen_attackers,
+    chosen_encoder,
+    exit_code,
+    load_asv_systems,
+    load_experiment,
+    load_systems,
+    log_if_no_vectors,
+    log_if_not_applicable,
+    log_items,
+    log_notes,
+    log_unsigned,
+    report_outcome,
+    run_settings,
+    tree_access,
+)
+from .jobs import run_script
+from .options import log, print_json, progress, use_one_thread
+
+if TYPE_CHECKING:
+    from ..check import Report
+    from ..check.audio import AudioAudit
+    from ..results.records import Results
+    from ..stages.privacy_metrics import Options
+
+
+_KALDI, _MCADAMS = "kaldi", "mcadams"
+
+#: Printed without `--anonymizer`.
+_EXPECTED = """\
+No --anonymizer: mcadams (the challenge's baseline B2), or a command of your own, as described in
+local/anonymize.sh. Or run your system yourself: each anonymized set is a Kaldi data folder in
+{data} (wav.scp, utt2spk, spk2utt, spk2gender), with the list enrolls or trials of the original
+set; stage 0 lists the missing ones."""
+#: Printed instead where there are anonymized data sets.
+_THERE = "{data}: anonymized data sets with the suffixes {there}; --anonymizer would make others"
+
+_FAILED = "failed: "
+_SHOWN, _LINE = 10, 200  # lines logged, and their length; left_out.txt has the full text
+
+
+def _protocol(arguments: argparse.Namespace) -> Protocol:
+    return load_protocol(arguments.conf, base=arguments.tree)
+
+
+def _make(
+    arguments: argparse.Namespace,
+    experiment: Experiment,
+    planned: Iterable[Product],
+    what: str,
+    done: str = "computed",
+) -> int:
+    """Make what is planned, in the jobs that are asked for, and report the outcome."""
+    outcome = experiment.asv.access.bring_up_to_date(planned, run_settings(arguments))
+    return report_outcome(arguments, outcome, what, done)
+
+
+def check(arguments: argparse.Namespace) -> int:
+    """Stage 0."""
+    from ..check import ERROR, Row, check_tree
+    from ..io.csv_text import csv_text
+    from ..stages.measures import owners_of, write_audits
+
+    systems, protocol, out = load_systems(arguments, needed=False, warn=False)
+    access = tree_access(arguments)
+    asv = AsvSystems(access, protocol)
+    new = new_system(
+        access,
+        protocol,
+        name=arguments.system,
+        anon_suffix=(arguments.anon_suffix or [None])[0],
+    )
+    report = check_tree(
+        systems,
+        asv,
+        new,
+        read=not arguments.quick,
+        out=out,
+        confirm=arguments.confirm,
+        progress=progress(),
+    )
+    if arguments.audio:
+        pairs = [(s.anon_suffix, s.name) for s in systems] or [(new.anon_suffix, new.name)]
+        report, audit = _with_audio(arguments, report, asv, owners_of(pairs))
+        if systems:
+            known = [(team, pair, found) for team, pair, found in audit.sets if team and found]
+            write_audits(asv, out, [system.name for system in systems], known)
+    rows = report.rows(details=arguments.details)
+    if arguments.format == "csv":
+        print(csv_text([Row._fields, *rows]), end="")
+    elif arguments.format == "json":
+        print_json([row._asdict() for row in rows])
+    else:
+        print(report.summary())
+        print(
+            f"protocol: {protocol.title} ({protocol.name}); tree: {access.tree}; "
+            f"results: {access.results}"
+        )
+        print("\n".join(report.lines(access.tree, details=arguments.details)))
+        if arguments.quick:
+            print("score files were not read (--quick)")
+    return 1 if report.number(ERROR) and not arguments.allow_missing else 0
+
+
+def _with_audio(
+    arguments: argparse.Namespace, report: Report, asv: AsvSystems, owners: Mapping[str, str]
+) -> tuple[Report, AudioAudit]:
+    """Add the findings of the audit of audio, and write its table; also return the audit."""
+    from ..check.audio import audit_tree
+    from ..io.files import write_text
+
+    audit = audit_tree(asv, owners, jobs=arguments.nj, progress=progress())
+    if arguments.audio_table is not None:
+        write_text(arguments.audio_table, audit.table())
+    return replace(report, findings=[*report.findings, *audit.findings]), audit
+
+
+def data(arguments: argparse.Namespace) -> int:
+    """Stage 1."""
+    return run_script("local/data.sh", f"--tree={arguments.tree}")
+
+
+def train_backend(arguments: argparse.Namespace) -> int:
+    """Stage 2."""
+    from ..stages.asv_scores import train_backends
+
+    protocol = _protocol(arguments)
+    asv = load_asv_systems(arguments, protocol, anonymized=False)
+    outcome = train_backends(asv, lda_dim=arguments.lda_dim)
+    nothing = not any(vars(outcome).values())
+    if nothing and log_if_not_applicable(protocol, "training of back ends"):
+        return 0
+    log_notes(asv.notes)
+    return report_outcome(arguments, outcome, "back ends", "trained")
+
+
+def subsets(arguments: argparse.Namespace) -> int:
+    """Stages 3 and 5."""
+    from ..stages.subsets import make_subsets
+
+    protocol, suffixes = _protocol(arguments), [""]
+    if arguments.anonymized:
+        suffixes = load_asv_systems(arguments, protocol).suffixes
+        if arguments.anon_suffix is None:  # derived from arbitrary folder names
+            data = arguments.tree / "data"
+            names = [path.name for path in data.glob("*") if path.is_dir()]
+            unused = [s for s in suffixes if not any(name.endswith(s) for name in names)]
+            suffixes = [s for s in suffixes if s not in unused]
+            for suffix in unused:
+                log(f"privacy-eval: {data}: no data set with suffix {suffix!r}")
+    outcome = make_subsets(tree_access(arguments), protocol, suffixes=suffixes)
+    log_items(arguments, "data folders: notes", outcome.notes)
+    log_items(arguments, *_not_made(arguments, outcome, protocol, suffixes))
+    print(
+        f"{arguments.tree / 'data'}: {counted(len(outcome.made), 'folder')} made, "
+        f"{len(outcome.current)} current, {len(outcome.kept)} external, "
+        f"{len(outcome.missing)} missing a source"
+    )
+    for name, message in outcome.failed.items():
+        log(f"{name}: {message}")
+    return exit_code(arguments, outcome.failed)
+
+
+def _not_made(
+    arguments: argparse.Namespace, outcome: Outcome, protocol: Protocol, suffixes: list[str]
+) -> tuple[str, list[str]]:
+    """Return title and items of the folders whose sources are missing.
+
+    Anonymized ones without an original are left to stage 3, except with `--details`.
+    """
+    folders = {folder.name: folder for folder in protocol.folders}
+    data_sets: Counter[str] = Counter()
+    items = []
+    for name, suffix in itertools.product(folders, suffixes):
+        error = outcome.missing.get(name + suffix)
+        has_original = (arguments.tree / "data" / name).is_dir()
+        if error is None or (suffix and not has_original and not arguments.details):
+            continue
+        source = folders[name]
+        while source.cut_from is None and source.combine[0] in folders:
+            source = folders[source.combine[0]]
+        data_sets[f"{source.cut_from or source.name}{suffix}"] += 1
+        items.append(name + suffix + f": {error.where}" * arguments.details)
+    counts = ", ".join(f"{name} {number}" for name, number in data_sets.items())
+    return f"data folders not made, as their sources are missing ({counts})", items
+
+
+def anonymize(arguments: argparse.Namespace) -> int:
+    """Stage 4."""
+    from ..stages.anonymize import FILES, Command, McAdams, anonymize_tree
+
+    protocol, anonymizer = _protocol(arguments), arguments.anonymizer
+    if not anonymizer:
+        there = ", ".join(tree_suffixes(arguments.tree, protocol))
+        data = arguments.tree / "data"
+        print(_THERE.format(data=data, there=there) if there else _EXPECTED.format(data=data))
+        return 0
+    places = {place for place in (*FILES, *FOLDERS) if place in anonymizer}
+    if anonymizer != _MCADAMS and places not in (set(FILES), set(FOLDERS)):
+        arguments.usage_error(
+            f"--anonymizer takes {_MCADAMS}, or a command with {' and '.join(FILES)}, or with "
+            f"{' and '.join(FOLDERS)}"
+        )
+    suffixes = arguments.anon_suffix or [protocol.anon_suffix]
+    if len(suffixes) > 1:
+        raise PrivacyEvalError("--anonymizer creates the data sets of one --anon-suffix at a time")
+    outcome = anonymize_tree(
+        tree_access(arguments),
+        protocol,
+        suffixes[0],
+        fill(McAdams, arguments)
+        if anonymizer == _MCADAMS
+        else Command(anonymizer, arguments.tree, Path.cwd()),
+        run_settings(arguments),
+        attackers=chosen_attackers(arguments, protocol) or (),
+    )
+    if not any(vars(outcome).values()):
+        log(f"privacy-eval: {arguments.tree / 'data'}: found no speech for any data set")
+    what = "data folders" if places == set(FOLDERS) else "speakers' speech"
+    return report_outcome(arguments, outcome, what, "anonymized")
+
+
+def xvectors(arguments: argparse.Namespace) -> int:
+    """Stage 5."""
+    from ..stages.asv_scores import default_attackers, vector_sets
+    from ..stages.subsets import make_crops
+    from ..stages.user_command import UserCommand
+
+    use_one_thread()
+    text, protocol = arguments.extractor, _protocol(arguments)
+    attackers = chosen_attackers(arguments, protocol)
+    asv = load_asv_systems(arguments, protocol)
+    if attackers is None:
+        extracts = bool(text or arguments.encoder)
+        attackers = default_attackers(asv, extracts=extracts, cache=arguments.cache)
+    if arguments.encoder == SPECTRUM:
+        raise UsageError(
+            f"--encoder {SPECTRUM} goes with --data: in a tree the attacker {SPECTRUM} has it"
+        )
+    if text and protocol.has_own_scoring and not protocol.external_vector_folders:
+        raise UsageError(
+            f"--extractor: in protocol {protocol.name} no attacker has vectors of a command: name "
+            f"one with `encoder: {ENCODERS_FOLDER}/NAME` (docs/attackers.md)"
+        )
+    run = run_settings(arguments)
+    crops = make_crops(asv, attackers, run)
+    log_notes(
+        f"{name}: {text}: attackers who learn from it are left out"
+        for name, text in crops.failed.items()
+    )
+    if arguments.extractor == _KALDI:
+        if code := _extract_with_kaldi(arguments, asv, attackers):
+            return code
+        text = None  # the encoders that attackers name follow
+    what = "parts of sets of x-vectors" if arguments.job and not text else "sets of x-vectors"
+    if not vector_sets(asv, attackers):  # no speech: nothing to load the extractor for
+        return report_outcome(arguments, Outcome(), what)
+    from ..stages.xvectors import EXTRACTOR, make_vectors
+
+    command = UserCommand(text, arguments.tree, Path.cwd(), "extractor") if text else None
+    encoder = chosen_encoder(arguments)
+    outcome = make_vectors(asv, run, attackers, command, encoder, arguments.cache)
+    code = report_outcome(arguments, outcome, what)
+    if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
+        log(
+            "privacy-eval: --extractor 'COMMAND {in} {out}' or --encoder ge2e takes the place of "
+            "an x-vector extractor, compared with `backend: cosine` in the protocol "
+            "(docs/extractors.md)"
+            + "; stage 1 of the recipe prints where to get one"
+            * (not protocol.has_own_scoring)
+        )
+    return code
+
+
+def _extract_with_kaldi(
+    arguments: argparse.Namespace, asv: AsvSystems, attackers: Collection[str]
+) -> int:
+    from ..stages.asv_scores import missing_vectors
+
+    runner = [f"--nj={arguments.nj}", *([f"--cmd={arguments.cmd}"] if arguments.cmd else [])]
+    for name, folder in missing_vectors(asv, attackers):
+        if asv.protocol.encoder_of(folder)[0]:
+            continue
+        of_set = (f"--tree={arguments.tree}", f"--set={name}", f"--model={folder}")
+        if code := run_script("local/kaldi_xvectors.sh", *of_set, *runner):
+            return code
+    return 0
+
+
+def asv_scores(arguments: argparse.Namespace) -> int:
+    """Stage 5."""
+    from ..stages.asv_scores import make_scores, score_products
+
+    protocol = _protocol(arguments)
+    attackers = chosen_attackers(arguments, protocol)
+    asv = load_asv_systems(arguments, protocol)
+    if not score_products(asv) and log_if_not_applicable(protocol, "scoring of x-vectors"):
+        return 0
+    log_notes(asv.notes)
+    outcome = make_scores(asv, run_settings(arguments), attackers)
+    needed = {n: e for n, e in outcome.missing.items() if e.kind.startswith((VECTORS, BACKEND))}
+    code = report_outcome(arguments, outcome, "score files")
+    if outcome.missing and (hint := suffix_hint(arguments.tree, protocol, asv.suffixes)):
+        log(f"privacy-eval: {hint}")
+    kinds = {error.kind for error in outcome.missing.values()}
+    if KEYS in kinds:
+        log("privacy-eval: --keys DIR names the folder of the trial keys")
+    if VECTORS in kinds:
+        where_from = " (stage 1 prints where to get it)" * (not protocol.has_own_scoring)
+        log(
+            "privacy-eval: stage 5 of the recipe extracts x-vectors of sets with a wav.scp, using "
+            f"final.raw of the model folder{where_from} or --extractor; or "
+            "provide xvector.scp, .npz, .npy, .h5 or speaker_vectors.pt at the path listed above"
+        )
+    if not needed or arguments.allow_missing:
+        return code
+    log("privacy-eval: --allow-missing continues without them")
+    if outcome.made or outcome.current or outcome.kept:  # else there is nothing to go on with
+        exit_code(arguments, {name: str(error) for name, error in needed.items()})
+    return 1
+
+
+def recognize(arguments: argparse.Namespace) -> int:
+    """Stage 6."""
+    from ..stages.user_command import UserCommand, plan_recognition
+
+    if not arguments.recognizer:
+        return 0  # transcripts are the recognizer's
+    command = UserCommand(arguments.recognizer, arguments.tree, Path.cwd(), "recognizer")
+    experiment = load_experiment(arguments, warn=False)
+    planned = plan_recognition(experiment, command)
+    return _make(arguments, experiment, planned, "sets of transcripts", "recognized")
+
+
+def privacy_metrics(arguments: argparse.Namespace) -> int:
+    """Stage 6."""
+    from ..stages.privacy_metrics import Options, evaluate_tree, without_intervals
+
+    experiment = load_experiment(arguments)
+    protocol, utt2spk = experiment.asv.protocol, arguments.utt2spk
+    own = {
+        "utt2spk": None if utt2spk is None else arguments.tree / utt2spk,
+        "groups": protocol.groups,
+        "ids": protocol.ids,
+    }
+    options = fill(Options, arguments, **own)
+    if not arguments.job:
+        _log_earlier_records(experiment, options)
+    outcome = evaluate_tree(
+        experiment.systems,
+        experiment.out,
+        tree=arguments.tree,
+        options=options,
+        run=run_settings(arguments, finish=False, nj=arguments.nj),
+        inputs=experiment.asv.access.inputs,
+    )
+    if not any(c.scores for system in experiment.systems for c in system.conditions):
+        source = "stage 5 or the challenge's own evaluation computes them"
+        log(f"privacy-eval: warning: no condition has scores yet: {source}")
+    wanted = options.bootstrap or options.groups
+    unaligned = without_intervals(experiment.systems) if wanted else []
+    if unaligned:
+        what = "intervals" if options.bootstrap else "groups"
+        why = missing_library(f"{what} of word error rates", "kaldialign")
+        log(f"privacy-eval: warning: {why}: none of {abbreviate(unaligned)}")
+    rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
+    log_items(arguments, "rebuilt", rebuilt)
+    for name, message in outcome.failed.items():
+        log(f"{name}: {message}")
+    for name, error in outcome.missing.items():
+        if error.kind == LIBRARY:
+            log(f"privacy-eval: warning: {name}: {error}")
+    _log_remarks(arguments, outcome.notes)
+    counts = (
+        f"{counted(len(outcome.made), 'condition')} computed, "
+        f"{len(outcome.current)} current, {len(outcome.failed)} failed"
+    )
+    if arguments.cmd and not (arguments.job or outcome.failed):  # to stdout, as the sum of its jobs
+        print(counts)
+    else:
+        log(f"privacy-eval: {counts}")
+    return exit_code(arguments, outcome.failed)
+
+
+def _log_remarks(arguments: argparse.Namespace, remarks: Sequence[str]) -> None:
+    """Log the remarks on records, those of one caveat together."""
+    from ..stages.privacy_metrics import WARNING
+
+    log_items(arguments, "note", [remark for remark in remarks if f": {WARNING}" not in remark])
+    conditions: dict[str, list[str]] = {}
+    for remark in remarks:
+        name, warning, reason = remark.partition(f": {WARNING}")
+        if warning:
+            conditions.setdefault(reason, []).append(name)
+    for reason, names in conditions.items():
+        number = counted(len(names), "condition")
+        log(f"privacy-eval: {WARNING}{reason}: {number}: {abbreviate(names)}")
+
+
+def _log_earlier_records(experiment: Experiment, options: Options) -> None:
+    """Log which records of earlier runs are ignored, and which lose their intervals."""
+    from ..stages.collect import record_fingerprints
+    from ..stages.privacy_metrics import condition_products, dropped_intervals
+
+    access = experiment.asv.access
+    records = condition_products(experiment.systems, experiment.out, access.tree)
+    fingerprints, unsigned = record_fingerprints(records, access.inputs, progress())
+    log_unsigned(experiment.out, unsigned)
+    for replicates, number in dropped_intervals(fingerprints, options).items():
+        log(
+            f"privacy-eval: the previous run used --bootstrap {replicates}; without it, "
+            f"{number} conditions lose their intervals of {replicates} replicates"
+        )
+
+
+def measures(arguments: argparse.Namespace) -> int:
+    """Stage 6."""
+    from ..stages.measures import make_measures
+
+    measured = arguments.quality or arguments.phones or _protocol(arguments).measures
+    has_audio = any((arguments.tree / "data").glob("*/wav.scp"))
+    if not measured and (arguments.audio == "false" or not has_audio):
+        return 0  # nothing was asked for
+    experiment, run, code = load_experiment(arguments, warn=False), run_settings(arguments), 0
+    if measured:
+        if arguments.quality or arguments.phones:
+            log_notes(experiment.asv.notes)
+        outcome = make_measures(experiment, fill(MeasureOptions, arguments), run)
+        code = report_outcome(arguments, outcome, "measures", "computed")
+    return max(code, _audit(arguments, experiment)) if arguments.audio != "false" else code
+
+
+def _audit(arguments: argparse.Namespace, experiment: Experiment) -> int:
+    """Audit anonymized audio; without --audio, a set that cannot be read is only told."""
+    from ..stages.measures import plan_audits
+
+    planned = plan_audits(experiment, arguments.audio == "true")
+    outcome = experiment.asv.access.bring_up_to_date(planned, run_settings(arguments))
+    if arguments.audio is None:
+        outcome.notes += [f"not audited: {message}" for message in outcome.failed.values()]
+        outcome.failed = {}
+        if not (outcome.made or outcome.current or outcome.notes):
+            return 0
+    return report_outcome(arguments, outcome, "audits of audio", "made")
+
+
+def similarity(arguments: argparse.Namespace) -> int:
+    """Stage 7."""
+    from ..stages.similarity import plan_similarity
+
+    experiment = load_experiment(arguments)
+    if log_if_no_vectors(experiment.asv, "voice similarity"):
+        return 0
+    log_notes(experiment.asv.notes)
+    return _make(arguments, experiment, plan_similarity(experiment, ()), "voice similarities")
+
+
+def identification(arguments: argparse.Namespace) -> int:
+    """Stage 7."""
+    from ..stages.disclosure import plan_amounts, plan_identification
+
+    experiment, failed = load_experiment(arguments), 0
+    if not log_if_no_vectors(experiment.asv, "identification"):
+        log_notes(experiment.asv.notes)
+        check_distractors(arguments)
+        planned = plan_identification(experiment, fill(GalleryOptions, arguments))
+        failed = _make(arguments, experiment, planned, "identifications")
+    sentences = arguments.sentences or experiment.asv.protocol.sentences
+    if not sentences:
+        return failed
+    options = fill(AmountOptions, arguments, sentences=tuple(sorted(sentences)))
+    planned = plan_amounts(experiment, options)
+    return _make(arguments, experiment, planned, "amounts of speech") or failed
+
+
+def check_distractors(arguments: argparse.Namespace) -> None:
+    """Refuse distractors that are no data set of the tree."""
+    name, data = arguments.distractors, arguments.tree / "data"
+    if name is not None and ("/" in name or not (data / name).is_dir()):
+        raise UsageError(f"--distractors: {data}: no data set {name!r}")
+
+
+def attributes(arguments: argparse.Namespace) -> int:
+    """Stage 7."""
+    from ..stages.disclosure import plan_attributes
+
+    labels = arguments.attribute or _protocol(arguments).attributes
+    if not labels:
+        return 0  # nothing was asked for
+    experiment = load_experiment(arguments, warn=False)
+    if log_if_no_vectors(experiment.asv, "attributes"):
+        return 0
+    log_notes(experiment.asv.notes)
+    replicates = arguments.bootstrap or ATTRIBUTE_REPLICATES
+    options = [fill(AttributeOptions, arguments, bootstrap=replicates, labels=n) for n in labels]
+    return _make(arguments, experiment, plan_attributes(experiment, options), "attributes")
+
+
+def collect(arguments: argparse.Namespace) -> int:
+    """Stage 8."""
+    from ..stages import collect as collecting
+
+    experiment = load_experiment(arguments)
+    out, inputs, records = (
+        experiment.out,
+        experiment.asv.access.inputs,
+        collecting.record_products(experiment),
+    )
+    log_unsigned(out, collecting.record_fingerprints(records, inputs, progress())[1])
+    stale = collecting.outdated_scores(experiment.asv, progress())
+    product = collecting.results_product(
+        experiment,
+        records,
+        stale,
+        lambda results: _remarks(results, out),
+        confirm=arguments.confirm,
+        speaker_names=arguments.speaker_names,
+    )
+    outcome = bring_up_to_date([product], inputs)
+    outcome.raise_failed()
+    *notes, summary = [note.removeprefix(f"{out}: ") for note in outcome.notes]
+    failed = [note.removeprefix(_FAILED) for note in notes if note.startswith(_FAILED)]
+    code = exit_code(arguments, dict.fromkeys(failed, ""))
+    if failed:
+        log(f"privacy-eval: {counted(len(failed), 'result')} failed: {abbreviate(failed)}")
+    log_notes(note for note in notes if not note.startswith(_FAILED))
+    print(f"{out}: {summary}" + ", current" * bool(outcome.current))
+    return code
+
+
+def _remarks(results: Results, out: Path) -> list[str]:
+    """Return what failed, what was left out, warnings, and last a summary.
+
+    Raises
+    ------
+    PrivacyEvalError
+        There is no evaluated condition.
+    """
+    from ..report.notes import caveat_notes
+    from ..results.signature import comparability_notes
+
+    remarks = [f"{_FAILED}{line}" for line in results.failures]
+    left_out = results.not_evaluated
+    shown = (textwrap.shorten(line, _LINE, placeholder=" ...") for line in left_out[:_SHOWN])
+    remarks += [f"left out: {line}" for line in shown]
+    if more := len(left_out[_SHOWN:]):
+        remarks.append(f"left out: {more} more, named in {out / 'left_out.txt'}")
+    notes = [*caveat_notes(results.verification), *comparability_notes(results)]
+    remarks += [f"warning: {note}" for note in notes if f": {LEARNT} " not in note]
+    if not results.verification:
+        for remark in remarks[:_SHOWN]:
+            log(f"privacy-eval: {remark}")
+        raise PrivacyEvalError(
+            f"{out}: no evaluated conditions; nothing written, so results that are there are "
+            "of an earlier run (stage 6 evaluates)"
+        )
+    counts = (
+        counted(len(results.systems), "system"),
+        counted(len(results.verification), "condition"),
+        counted(len(results.similarity), "voice similarity"),
+    )
+    return [*remarks, f"results.json, results.csv, results.txt of {', '.join(counts)}"]

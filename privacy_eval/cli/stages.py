@@ -1,0 +1,151 @@
+"""The stages of the recipe over a tree: `privacy-eval stage NAME|NUMBER`, and their options."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Collection, Sequence
+
+from ..options import choice, flag, path, value
+from ..stages.options import (
+    AmountOptions,
+    AttributeOptions,
+    GalleryOptions,
+    McAdamsOptions,
+    MeasureOptions,
+)
+from ..stages.recipe import STAGES as RECIPE
+from ..stages.recipe import stage_number
+from .config import option_names
+from .options import HelpFormatter, Options, folder_command
+
+_AUDIO = "also audit the anonymized audio: faults, duplicates, tags, original speech still in it"
+_AUDITED = (
+    "audit anonymized audio for original speech and faults, true or false (default: audio that "
+    "x-vectors were extracted from in the tree)"
+)
+_ANONYMIZER = (
+    "mcadams (baseline B2), 'COMMAND {wav_in} {wav_out}', run for every utterance, or "
+    "'COMMAND {in} {out}', for every data folder"
+)
+_EXTRACTOR = (
+    "kaldi (its programs, at KALDI_ROOT), or 'COMMAND {in} {out}', run for every data folder "
+    "(default: the built-in extractor)"
+)
+_ATTRIBUTE = "gender, or a column of a CSV in the tree; default: those of the protocol, if any"
+_ALLOWED = "exit 0 even if something cannot be evaluated; accept trials without a score"
+_ROWS = "csv, json: a row per team and problem; default: text"
+_NAMES = "name speakers who are not of a challenge's data, instead of S1, S2, ..."
+
+_SUFFIXES = "suffix of anonymized data sets; may be repeated"
+
+_JOBS = "nj cmd log-dir job isolate details"
+_READ = f"allow-missing allow-pipes {_JOBS}"
+
+
+#: The options of a tree, its results, systems and outputs, which all stages have.
+TREE: Options = {
+    "shared": "config tree system keys allow-outside out",
+    "--results": {"required": True},
+    "--conf": {"default": "vpc2020"},
+    "--anon-suffix": {"action": "append", "help": _SUFFIXES},
+}
+STAGES: dict[str, Options] = {
+    "data": {},
+    "check": {
+        "shared": "details confirm",
+        "rules": (("audio_table", "audio", "--audio-table goes with --audio"),),
+        "--allow-missing": {"help": _ALLOWED},
+        "--quick": flag("do not read score files (about 1 s per 10^6 trials)"),
+        "--audio": flag(_AUDIO),
+        "--audio-table": path("CSV", "where to write what --audio found, a row per utterance"),
+        "--nj": {"help": "processes of --audio; default: 1"},
+        "--format": choice(["text", "csv", "json"], _ROWS),
+    },
+    "train-backend": {"shared": "lda-dim allow-pipes details"},
+    "subsets": {
+        "shared": "details",
+        "--anonymized": flag("subsets of anonymized speech (default: original)"),
+    },
+    "anonymize": {
+        "shared": f"attackers allow-pipes {_JOBS}",
+        "kinds": (McAdamsOptions,),
+        "--anonymizer": value("NAME", _ANONYMIZER),
+    },
+    "xvectors": {
+        "shared": f"encoder front-end cache attackers {_READ}",
+        "rules": (
+            ("front_end", "encoder", "--front-end needs --encoder FILE.onnx"),
+            ("extractor", "!encoder", "--extractor and --encoder exclude each other"),
+        ),
+        "--extractor": value("NAME", _EXTRACTOR, type=folder_command("kaldi")),
+    },
+    "asv-scores": {"shared": f"attackers {_READ}"},
+    "recognize": {"shared": f"recognizer {_READ}"},
+    "privacy-metrics": {"shared": f"bootstrap seed utt2spk metric allow-missing {_JOBS}"},
+    "measures": {
+        "shared": f"bootstrap seed cache {_READ}",
+        "kinds": (MeasureOptions,),
+        "--audio": choice(["true", "false"], _AUDITED),
+    },
+    "similarity": {"shared": _READ},
+    "identification": {
+        "shared": f"bootstrap seed {_READ}",
+        "kinds": (GalleryOptions, AmountOptions),
+    },
+    "attributes": {
+        "shared": f"seed {_READ}",
+        "kinds": (AttributeOptions,),
+        "--attribute": value("FILE:COLUMN", _ATTRIBUTE, action="append", default=[]),
+    },
+    "collect": {
+        "shared": "confirm allow-missing",
+        "--speaker-names": flag(_NAMES),
+    },
+}
+
+
+def run_stage(arguments: argparse.Namespace) -> int:
+    """Run a stage over a tree."""
+    runs = vars(importlib.import_module(".stage_runs", __package__))
+    code: int = runs[arguments.verb.replace("-", "_")](arguments)
+    return code
+
+
+def stage_commands(words: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Return the verbs that the words after `stage` mean, each with its own words: those of a
+    number get the options that they have."""
+    from . import parser
+
+    names = [(row.number, name.replace("_", "-")) for row in RECIPE for name in row.names]
+    listed = "\n".join(f"  {number:>2}  {name}" for number, name in names)
+    one = argparse.ArgumentParser(
+        prog="privacy-eval stage",
+        description="Run a stage of the recipe over a tree, or all stages of a number.",
+        epilog=f"stages:\n{listed}\n\noptions of one: privacy-eval stage NAME --help",
+        formatter_class=HelpFormatter,
+    )
+    one.add_argument("stage", metavar="NAME|NUMBER")
+    chosen, others = one.parse_args(words[:1]).stage.replace("_", "-"), list(words[1:])
+    verbs = dict.fromkeys(name for number, name in names if chosen in (str(number), name))
+    if not verbs:
+        one.error(f"no stage {chosen!r} (--help lists them)")
+    keys = [f"stage {name}" if name in STAGES else name for name in verbs]
+    if not chosen.isdigit():
+        return [(keys[0], others)]
+    known = {key: parser(key)._option_string_actions for key in keys}
+    if unknown := [n for n in option_names(others) if not any(n in own for own in known.values())]:
+        one.error(f"unrecognized arguments: {' '.join(unknown)}")
+    commands = [(key, _words_of(others, own)) for key, own in known.items()]
+    # Those of original speech are stage 3.
+    anonymized = ["--anonymized"] * (int(chosen) == stage_number("subsets"))
+    return [(k, [*w, *(anonymized if k == "stage subsets" else ())]) for k, w in commands]
+
+
+def _words_of(words: Sequence[str], options: Collection[str]) -> list[str]:
+    """Return the words of some options."""
+    kept, keep = [], True
+    for word in words:
+        keep = word.partition("=")[0] in options if word.startswith("--") else keep
+        kept += [word] * keep
+    return kept

@@ -1,0 +1,452 @@
+"""Verbs on what recognizers and other tools say: word errors, emotions, measures."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..choices import NORMALIZATIONS, VARIANTS
+from ..errors import abbreviate
+from ..options import choice, path
+from .group_options import BY, plain_groups, print_rates, read_by
+from .options import Options, few_replicates, log, print_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..io.user_tables import Measures, Prediction
+    from ..metrics.utility import WordErrors
+    from ..stages.word_errors import WordErrorCounts
+
+_TRANSCRIPTS = "transcripts: Kaldi's text, STM, CTM, trn, SegLST, manifest, or CSV with a header"
+_OTHER_HYPOTHESES = (
+    "hypotheses of a second system for the same utterances: paired test over speakers"
+)
+_NORMALIZATION = "of both texts: none (2024, track 1 of 2026), vpc2026 (track 2 of 2026)"
+_EMPTY = "challenge: an empty side is a word, Unicode's forms differ; default: exact"
+_PREDICTIONS = "table with the columns utterance, reference, prediction and, optionally, set"
+_FILE = "table with a header, a column of it utterance or file, or lines 'UTT VALUE'"
+
+VERBS: dict[str, Options] = {
+    "wer": {
+        "example": "--hypothesis text --reference data/libri/text --utt2spk data/libri/utt2spk",
+        "shared": "bootstrap seed allow-missing format",
+        "--hypothesis": path("TEXT", _TRANSCRIPTS, required=True),
+        "--reference": path("TEXT", _TRANSCRIPTS, required=True),
+        "--versus": path("TEXT", _OTHER_HYPOTHESES),
+        "--normalization": choice(NORMALIZATIONS, _NORMALIZATION, default="none"),
+        "--variant": choice(VARIANTS, _EMPTY, default="exact"),
+        "--utt2spk": {"help": "speakers of the utterances; default: as STM, ... name them"},
+        "--by": BY,
+    },
+    "uar": {
+        "example": "--predictions predictions.csv --utt2spk data/IEMOCAP_test/utt2spk",
+        "shared": "seed allow-missing format",
+        "rules": (("bootstrap", "by", "--bootstrap goes with --by"),),
+        "--predictions": path("CSV", _PREDICTIONS, required=True),
+        "--utt2spk": {"help": "speakers of the utterances", "required": True},
+        "--by": BY,
+        "--bootstrap": {"help": "replicates over speakers, for intervals of groups"},
+    },
+    "measures": {
+        "example": "--file nisqa.csv --utt2spk data/libri_test/utt2spk --versus nisqa_original.csv",
+        "shared": "seed allow-missing",
+        "rules": (
+            ("versus", "utt2spk", "--versus needs --utt2spk and --bootstrap"),
+            ("versus", "bootstrap", "--versus needs --utt2spk and --bootstrap"),
+        ),
+        "--file": path("F", _FILE, required=True),
+        "--versus": path("G", "the same measures of a second system: paired test over speakers"),
+        "--utt2spk": {"help": "speakers of the utterances, for intervals and tests"},
+        "--format": choice(["text", "json", "csv"], "csv: a row per measure"),
+        "--bootstrap": {"default": 1000, "help": "bootstrap replicates of speakers; default: 1000"},
+    },
+}
+
+
+#: Default number of bootstrap replicates of the comparison.
+_REPLICATES = 1000
+
+
+def run_wer(arguments: argparse.Namespace) -> int:
+    from ..io.schema import to_plain
+    from ..io.wer import WerLine, format_wer_line
+    from ..stages.word_errors import compare, interval
+
+    word_errors = _counted(arguments)
+    first, speakers = word_errors[0], word_errors[0].speakers
+    drawn = {"replicates": arguments.bootstrap or _REPLICATES, "seed": arguments.seed}
+    plain: dict[str, Any] = _plain(first.counts) | {"utterances": len(first.utterances)}
+    plain |= {name: vars(arguments)[name] for name in ("normalization", "variant")}
+    plain["notes"] = first.notes
+    if arguments.bootstrap:
+        plain["interval"] = to_plain(interval(first, **drawn))
+    if arguments.versus:
+        plain["versus"] = _plain(word_errors[1].counts) | to_plain(compare(*word_errors, **drawn))
+    if arguments.by:
+        plain["groups"] = _groups_wer(arguments, first)
+    plain["speakers"] = {speaker: _plain(c) for speaker, c in speakers.items()}
+    if arguments.allow_missing:
+        plain["left_out"] = {"references": first.missing, "hypotheses": first.extra}
+    if arguments.format == "json":
+        print_json(plain)
+        return 0
+
+    def line(name: str, c: dict[str, Any]) -> str:
+        counts = {k: c[k] for k in "errors words insertions deletions substitutions".split()}
+        named: dict[str, Any] = {"decode": name, "lm_weight": None, "word_insertion_penalty": None}
+        text = format_wer_line(WerLine(wer=c["wer"] or 0.0, **counts, **named))
+        return text if c["words"] else text.replace("%WER 0.00", "%WER undefined", 1)
+
+    print(line("", plain))
+    if arguments.bootstrap:
+        print(f"95 % interval over speakers: {_percent(plain['interval'])}")
+    if arguments.bootstrap or arguments.versus:
+        for caveat in few_replicates(drawn["replicates"], len(speakers)):
+            print(f"caveat: {caveat}")
+    if arguments.versus:
+        versus = plain["versus"]
+        print(line(arguments.versus.name, versus))
+        print(
+            f"difference: {100 * versus['difference']:.2f}%, 95 % interval over speakers: "
+            f"{_percent(versus['interval'])}, p = {versus['p_value']:.3g}"
+        )
+    for speaker, of_speaker in plain["speakers"].items():
+        print(line(speaker, of_speaker))
+    for column, groups in plain.get("groups", {}).items():
+        print_rates(column, groups, {"n_speakers": "speakers", "words": "words"}, {"wer": "WER, %"})
+    return 0
+
+
+def _counted(arguments: argparse.Namespace) -> list[WordErrorCounts]:
+    """Count the word errors of one or two files, and log what must be known of them."""
+    from ..stages.word_errors import count_word_errors
+
+    files = [arguments.hypothesis] + ([arguments.versus] if arguments.versus else [])
+    options = ("utt2spk", "normalization", "variant", "allow_missing")
+    given = {name: vars(arguments)[name] for name in options}
+    found = [count_word_errors(file, arguments.reference, **given) for file in files]
+    speakers = found[0].speakers
+    if not speakers and (arguments.bootstrap or arguments.versus or arguments.by):
+        arguments.usage_error("--bootstrap, --versus and --by need --utt2spk")
+    for note in dict.fromkeys(note for one in found for note in one.notes):
+        log(f"privacy-eval: {note}")
+    if speakers and arguments.utt2spk is None:
+        log(f"privacy-eval: {len(speakers)} speakers by the transcripts: {abbreviate([*speakers])}")
+    for file, one in zip(files, found, strict=True):
+        if one.missing or one.extra:
+            log(
+                f"privacy-eval: {file}: left out {one.missing} references without a hypothesis and "
+                f"{one.extra} hypotheses without a reference"
+            )
+    return found
+
+
+def _groups_wer(arguments: argparse.Namespace, counted: WordErrorCounts) -> dict[str, Any]:
+    """Return the rates of groups of speakers as plain values, with intervals if there is a
+    bootstrap."""
+    from ..stages.word_errors import group_word_errors
+
+    plain = {}
+    for labels in read_by(arguments.by):
+        drawn = {"replicates": arguments.bootstrap, "seed": arguments.seed}
+        rates, without = group_word_errors(counted, labels, **drawn)
+        groups = {
+            name: {
+                "wer": of.rate,
+                "words": of.count,
+                "n_speakers": of.n_speakers,
+                **({"wer_interval": of.interval} if of.interval else {}),
+            }
+            for name, of in rates.items()
+        }
+        plain[labels.column] = plain_groups(groups, labels, without)
+    return plain
+
+
+def _plain(counts: WordErrors) -> dict[str, Any]:
+    from ..io.schema import to_plain
+
+    return {"wer": counts.wer, "errors": counts.errors, **to_plain(counts)}
+
+
+def _percent(interval: dict[str, float]) -> str:
+    return f"{100 * interval['low']:.2f}% .. {100 * interval['high']:.2f}%"
+
+
+#: Predictions by set and speaker.
+_Sets = dict[str, dict[str, list["Prediction"]]]
+
+
+def run_uar(arguments: argparse.Namespace) -> int:
+    from ..io.data_dir import read_utt2spk
+    from ..io.transcripts import refuse_utterances, speakers_of
+    from ..io.user_tables import read_predictions
+    from ..metrics.utility import mean_of_folds, recalls
+
+    utt2spk = read_utt2spk(arguments.utt2spk)
+    by_set: _Sets = {}
+    predictions = read_predictions(arguments.predictions)
+    speakers = speakers_of([p.utterance for p in predictions], utt2spk, arguments.utt2spk)
+    for one, speaker in zip(predictions, speakers, strict=True):
+        by_set.setdefault(one.set, {}).setdefault(speaker, []).append(one)
+    missing = _missing(by_set, utt2spk)
+    if not arguments.allow_missing:
+        refuse_utterances(arguments.predictions, "have no prediction", missing, len(utt2spk))
+    plain: dict[str, Any] = {}
+    by_set |= _merged(arguments.predictions, by_set)
+    for name, of_speaker in by_set.items():
+        folds = {
+            speaker: recalls([p.reference for p in of], [p.prediction for p in of])
+            for speaker, of in sorted(of_speaker.items())
+        }
+        plain[name] = {**mean_of_folds(folds), "speakers": folds}
+        if arguments.by:
+            plain[name]["groups"] = _groups_uar(arguments, of_speaker, folds)
+    fewest = min(len(values["speakers"]) for values in plain.values())
+    few = ": compare systems speaker by speaker; an interval over so few speakers is uninformative"
+    n_classes = sum(key.startswith("acc_") for key in next(iter(plain.values())))
+    guess = f"by chance the UAR of {n_classes} classes is {100 / n_classes:.3g} %"
+    log(f"privacy-eval: {guess}; means over {fewest} speakers{few * (fewest < 20)}")
+    if missing:
+        log(f"privacy-eval: left out {len(missing)} utterances without a prediction")
+    if arguments.format == "json":
+        content = plain[""] if list(plain) == [""] else plain
+        print_json(content)
+        return 0
+    for name, values in plain.items():
+        print(_line_uar(name, values))
+        for speaker, of_speaker_values in values["speakers"].items():
+            print(f"  {_line_uar(speaker, of_speaker_values)}")
+        counts = {"n_speakers": "speakers", "utterances": "utterances"}
+        for column, groups in values.get("groups", {}).items():
+            print_rates(column, groups, counts, {"uar": "UAR, %"})
+    return 0
+
+
+def _merged(path: Path, by_set: _Sets) -> _Sets:
+    """Log classes that only references or predictions have; return sets once more, under another
+    name, in which those count as another class that the challenge counts so."""
+    from ..io.names import vocabulary_notes
+    from ..metrics.utility import MERGED
+
+    sets: _Sets = {}
+    for name, of_speaker in by_set.items():
+        pairs = ((p.reference, p.prediction) for of in of_speaker.values() for p in of)
+        references, predicted = zip(*pairs, strict=True)
+        merged = {a: b for a, b in MERGED.items() if a in references and a not in predicted}
+        merged = {a: b for a, b in merged.items() if b in predicted}
+        for note in vocabulary_notes(path, (references, predicted), merged):
+            log(f"privacy-eval: {note}")
+        for emotion in merged:
+            sets[f"{name} {emotion} as {merged[emotion]}".strip()] = {
+                speaker: [replace(p, reference=merged.get(p.reference, p.reference)) for p in of]
+                for speaker, of in of_speaker.items()
+            }
+    return sets
+
+
+def _groups_uar(
+    arguments: argparse.Namespace,
+    of_speaker: Mapping[str, Sequence[Prediction]],
+    folds: Mapping[str, Mapping[str, float]],
+) -> dict[str, Any]:
+    """Return the mean UAR over the speakers of each group as plain values, with intervals if there
+    is a bootstrap."""
+    from ..metrics.utility import SpeakerSums, group_rates
+
+    names = tuple(folds)
+    uars = tuple(folds[name]["uar"] for name in names)
+    counts = (1,) * len(names)
+    sums = SpeakerSums(names, counts, uars, arguments.bootstrap, arguments.seed)
+    speaker_of = {p.utterance: speaker for speaker, of in of_speaker.items() for p in of}
+    plain = {}
+    for labels in read_by(arguments.by):
+        group_of, without = labels.groups(speaker_of)
+        groups = {
+            name: {
+                "uar": of.rate,
+                "n_speakers": of.n_speakers,
+                "utterances": sum(group_of.get(s) == name for s in speaker_of.values()),
+                **({"uar_interval": of.interval} if of.interval else {}),
+            }
+            for name, of in group_rates(sums, group_of).items()
+        }
+        plain[labels.column] = plain_groups(groups, labels, without)
+    return plain
+
+
+def _missing(
+    by_set: Mapping[str, Mapping[str, Sequence[Prediction]]], utt2spk: Mapping[str, str]
+) -> list[str]:
+    """List the utterances of speakers of no set, and of a set's speakers those that it lacks."""
+    speakers = {speaker for of_speaker in by_set.values() for speaker in of_speaker}
+    missing = {utterance for utterance, speaker in utt2spk.items() if speaker not in speakers}
+    for of_speaker in by_set.values():
+        predicted = {p.utterance for of in of_speaker.values() for p in of}
+        missing |= {u for u, s in utt2spk.items() if s in of_speaker and u not in predicted}
+    return [utterance for utterance in utt2spk if utterance in missing]
+
+
+def _line_uar(name: str, values: Mapping[str, Any]) -> str:
+    from ..metrics.registry import describe
+
+    texts = (
+        f"{key} {describe('uar').format(value, decimals=3)}"
+        for key, value in values.items()
+        if key not in ("speakers", "groups")
+    )
+    return " ".join(filter(None, (name, *texts)))
+
+
+_COLUMNS = (
+    "measure utterances speakers mean low_95 high_95 versus difference difference_low_95 "
+    "difference_high_95 p_value"
+).split()
+
+
+def run_measures(arguments: argparse.Namespace) -> int:
+    from ..io.csv_text import csv_text
+    from ..io.data_dir import read_utt2spk
+    from ..io.transcripts import speakers_of
+    from ..io.user_tables import read_measures
+
+    first = read_measures(arguments.file)
+    _log_ignored(arguments.file, first)
+    second: dict[str, dict[str, float]] = {}
+    if arguments.versus is not None:
+        second = _paired(arguments, first)
+    ids = list(next(iter(first.values.values())))
+    speaker_of: dict[str, str] = {}
+    if arguments.utt2spk is not None:
+        speakers = speakers_of(ids, read_utt2spk(arguments.utt2spk), arguments.utt2spk)
+        speaker_of = dict(zip(ids, speakers, strict=True))
+    number = len(set(speaker_of.values()))
+    if not speaker_of:
+        log("privacy-eval: no intervals without --utt2spk")
+    elif number < 2:
+        log("privacy-eval: no intervals, as there is one speaker only")
+    elif arguments.bootstrap:
+        for caveat in few_replicates(arguments.bootstrap, number):
+            log(f"privacy-eval: {caveat}")
+    plain: dict[str, Any] = {"utterances": len(ids), "speakers": number or None}
+    plain["measures"] = {
+        name: _described(arguments, values, second.get(name), speaker_of)
+        for name, values in first.values.items()
+    }
+    if arguments.format == "json":
+        print_json(plain)
+    elif arguments.format == "csv":
+        print(csv_text([_COLUMNS, *_rows(plain)]), end="")
+    else:
+        for name, of in plain["measures"].items():
+            print(_line_measures(name, of, plain))
+            if "versus" in of:
+                print(_versus_line(arguments.versus, of["versus"]))
+    return 0
+
+
+def _log_ignored(file: Path, measures: Measures) -> None:
+    from ..errors import abbreviate
+
+    if measures.ids:
+        log(f"privacy-eval: {file}: utterances by the column {measures.ids!r}")
+    if measures.ignored:
+        log(
+            f"privacy-eval: {file}: columns without numbers ignored: {abbreviate(measures.ignored)}"
+        )
+
+
+def _paired(arguments: argparse.Namespace, first: Measures) -> dict[str, dict[str, float]]:
+    """Read the measures of the second system that the first has, too, of the same utterances;
+    with --allow-missing, both are left with the utterances that both have."""
+    from ..errors import PrivacyEvalError, abbreviate
+    from ..io.transcripts import refuse_utterances
+    from ..io.user_tables import read_measures
+
+    others = read_measures(arguments.versus)
+    _log_ignored(arguments.versus, others)
+    theirs = others.values
+    if len(first.values) == len(theirs) == 1:  # whatever their names
+        theirs = dict(zip(first.values, theirs.values(), strict=True))
+    shared = [name for name in first.values if name in theirs]
+    if not shared:
+        raise PrivacyEvalError(
+            f"{arguments.versus}: none of the measures of {arguments.file} "
+            f"({abbreviate(list(first.values))}), only {abbreviate(list(theirs))}"
+        )
+    if alone := [name for name in first.values if name not in theirs]:
+        log(f"privacy-eval: {arguments.versus}: no {abbreviate(alone)}: not compared")
+    own, other = first.values[shared[0]], theirs[shared[0]]
+    missing, extra = ([u for u in a if u not in b] for a, b in ((own, other), (other, own)))
+    if not arguments.allow_missing:
+        refuse_utterances(arguments.versus, "have no value", missing, len(own))
+        refuse_utterances(arguments.file, "have no value", extra, len(other))
+    if missing or extra:
+        log(f"privacy-eval: left out utterances of one file only: {len(missing) + len(extra)}")
+    both = [u for u in own if u in other]
+    if not both:
+        raise PrivacyEvalError(f"{arguments.versus}: no utterance of {arguments.file}")
+    for of_system in (first.values, theirs):
+        of_system.update({name: {u: of[u] for u in both} for name, of in of_system.items()})
+    return {name: theirs[name] for name in shared}
+
+
+def _described(
+    arguments: argparse.Namespace,
+    values: Mapping[str, float],
+    other: Mapping[str, float] | None,
+    speaker_of: Mapping[str, str],
+) -> dict[str, Any]:
+    """Compute mean and interval of a measure, and its difference of another system."""
+    import math
+
+    from ..io.schema import to_plain
+    from ..metrics.utility import SpeakerSums, rate_difference
+
+    plain: dict[str, Any] = {"mean": math.fsum(values.values()) / len(values), "interval": None}
+    drawn = {"replicates": arguments.bootstrap, "seed": arguments.seed}
+    if arguments.bootstrap and len(set(speaker_of.values())) > 1:
+        plain["interval"] = to_plain(
+            SpeakerSums.of(values, speaker_of, **drawn).bootstrap().interval("rate")
+        )
+    if other is not None:
+        sums = [SpeakerSums.of(of, speaker_of, **drawn) for of in (values, other)]
+        tested = rate_difference(
+            [one.counts for one in sums],
+            [one.sums for one in sums],
+            speakers=sums[0].speakers,
+            **drawn,
+        )
+        plain["versus"] = {"mean": math.fsum(other.values()) / len(other), **to_plain(tested)}
+    return plain
+
+
+def _rows(plain: Mapping[str, Any]) -> Iterable[list[object]]:
+    for name, of in plain["measures"].items():
+        interval, versus = of["interval"] or {}, of.get("versus", {})
+        difference = versus.get("interval", {})
+        yield [
+            *(name, plain["utterances"], plain["speakers"], of["mean"]),
+            *(interval.get("low"), interval.get("high")),
+            *(versus.get("mean"), versus.get("difference")),
+            *(difference.get("low"), difference.get("high"), versus.get("p_value")),
+        ]
+
+
+def _line_measures(name: str, of: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
+    text = f"{name} {of['mean']:.4g} ({plain['utterances']} utterances)"
+    if of["interval"]:
+        low, high = of["interval"]["low"], of["interval"]["high"]
+        text += f", 95 % interval over {plain['speakers']} speakers: {low:.4g} .. {high:.4g}"
+    return text
+
+
+def _versus_line(file: Path, versus: Mapping[str, Any]) -> str:
+    low, high = versus["interval"]["low"], versus["interval"]["high"]
+    return (
+        f"  {file.name} {versus['mean']:.4g}, difference {versus['difference']:.4g}, 95 % interval "
+        f"{low:.4g} .. {high:.4g}, p = {versus['p_value']:.3g}"
+    )

@@ -1,0 +1,532 @@
+"""Verbs on vectors of single files: back ends, similarity, identification, attributes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ..errors import PrivacyEvalError, UsageError, counted, located
+from ..options import path, sizes, value
+from ..stages.options import AmountOptions, AttributeOptions, GalleryOptions
+from .group_options import BY, plain_groups, print_rates, read_by
+from .options import Options, check_plot, log, print_json, progress, refuse_given
+
+if TYPE_CHECKING:
+    from ..asv.galleries import Gallery, GalleryTests, KnownSpeech
+    from ..asv.identification import Identification, RankedTests
+    from ..asv.voice_similarity import SimilarityResult
+    from ..attackers.attributes import AttributeInference
+    from ..io.vectors import Vectors
+    from ..metrics.amount import Amount, AmountCurve
+
+_GALLERY_SIZES = "default: 2,5,10,20,... and all enrolled speakers"
+_FROM_SCORES = (
+    "with --trials: the amount of speech from scores, averaged, where there are no vectors"
+)
+_UTT2DUR = "with --sentences: durations of test utterances, to tell the seconds of tests"
+_PLOT = "also plot the error rates by the amount of speech: a pdf, png or tex file"
+_LABELS = "table of speakers or utterances, and its column; or spk2gender"
+
+VERBS: dict[str, Options] = {
+    "train-backend": {
+        "example": "--vectors xvector.scp --utt2spk data/train/utt2spk --out backend",
+        "shared": "lda-dim scp-base allow-pipes allow-outside",
+        "--vectors": path("SCP", required=True),
+        "--utt2spk": {"help": "speakers of the x-vectors", "required": True},
+        "--out": {"help": "output folder of the back end", "required": True},
+        "--total-covariance-factor": value("F", type=float, default=0.0),
+    },
+    "similarity": {
+        "example": "--original original.scp --anonymized anonymized.scp --utt2spk utt2spk",
+        "shared": "model backend scp-base variant format allow-missing allow-pipes allow-outside",
+        "--original": path("SCP", required=True),
+        "--anonymized": path("SCP", required=True),
+        "--utt2spk": {"required": True},
+        "--out": {"help": "output folder of matrices and speakers"},
+    },
+    "identification": {
+        "example": "--enroll-vectors enrolled.scp --spk2utt spk2utt --trial-vectors tests.scp "
+        "--utt2spk utt2spk --backend cosine --rank 5 --bootstrap 1000",
+        "shared": "bootstrap seed model scp-base format allow-pipes allow-outside",
+        "kinds": (GalleryOptions, AmountOptions),
+        "rules": (
+            ("plot", "sentences", "--plot goes with --sentences"),
+            ("utt2dur", "sentences", "--utt2dur goes with --sentences"),
+        ),
+        "--enroll-vectors": path("SCP"),
+        "--spk2utt": path("F", "of the enrollment"),
+        "--trial-vectors": path("SCP"),
+        "--utt2spk": {},
+        "--distractors-spk2utt": path("F", "of the distractors"),
+        "--gallery-sizes": value("N,N,...", _GALLERY_SIZES, type=sizes),
+        "--scores": path("F", _FROM_SCORES),
+        "--trials": path("F", "trial key of the scores"),
+        "--ranks": path("F", "ranks of all jobs, merged; without vectors"),
+        "--utt2dur": path("F", _UTT2DUR),
+        "--plot": path("FILE", _PLOT),
+        "--by": BY,
+        "--job": {"help": "job J of N, of a large gallery, for `merge` (default: all)"},
+        "--out": {"help": "ranks of a --job, to write"},
+    },
+    "attributes": {
+        "example": "--vectors original.scp --anon-vectors anonymized.scp --utt2spk utt2spk "
+        "--labels speakers.csv:gender",
+        "shared": "seed scp-base format allow-missing allow-pipes allow-outside",
+        "kinds": (AttributeOptions,),
+        "--vectors": path("SCP", "of original speech", required=True),
+        "--anon-vectors": path("SCP", "of the same utterances, anonymized"),
+        "--utt2spk": {"help": "speakers of the utterances", "required": True},
+        "--labels": value("FILE:COLUMN", _LABELS, required=True),
+        "--out": {"metavar": "CSV", "help": "the predictions"},
+    },
+}
+
+
+def run_train_backend(arguments: argparse.Namespace) -> int:
+    from ..asv.model_folder import save_backend, train_from_vectors
+    from ..io.data_dir import read_utt2spk
+    from .inputs import load_vectors
+
+    vectors = load_vectors(arguments, arguments.vectors)
+    model = train_from_vectors(
+        vectors,
+        arguments.utt2spk,
+        lda_dim=arguments.lda_dim,
+        total_covariance_factor=arguments.total_covariance_factor,
+    )
+    (arguments.out / "plda").unlink(missing_ok=True)  # if killed from here on, no model is left
+    save_backend(arguments.out, model)
+    speaker_of = read_utt2spk(arguments.utt2spk)
+    speakers = len({speaker_of[u] for u in vectors.ids})
+    print(f"{arguments.out}: back end from {len(vectors.ids)} x-vectors of {speakers} speakers")
+    return 0
+
+
+_LEAST_PROTECTED = 3
+
+
+def run_similarity(arguments: argparse.Namespace) -> int:
+    from ..asv.voice_similarity import voice_similarity
+    from ..io.results_txt import format_metrics
+    from ..io.schema import to_plain
+    from ..metrics import VARIANTS, similarity_metrics
+    from .inputs import load_model, load_vectors
+
+    variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
+    measured = voice_similarity(
+        load_vectors(arguments, arguments.original),
+        load_vectors(arguments, arguments.anonymized),
+        arguments.utt2spk,
+        backend=arguments.backend,
+        model=load_model(arguments),
+        variants=variants,
+        allow_missing=arguments.allow_missing,
+    )
+    for reason in measured.failed.values():
+        log(f"privacy-eval: warning: {arguments.original}, {arguments.anonymized}: {reason}")
+    if measured.left_out:
+        log(f"privacy-eval: left out {measured.left_out} utterances")
+    if arguments.out is not None:
+        _write_similarity(arguments.out, measured)
+    if arguments.format == "json":
+        plain: dict[str, object] = {}
+        for variant, similarity in measured.by_variant.items():
+            values: dict[str, object] = to_plain(similarity_metrics(similarity))
+            keys = ("deid", "gvd_db") if variant == "challenge" else tuple(values)
+            plain[variant] = {key: values[key] for key in keys}
+        plain["speakers"] = len(measured.speakers)
+        if arguments.allow_missing:
+            plain["utterances_left_out"] = measured.left_out
+        print_json(plain)
+        return 0
+    for variant, similarity in measured.by_variant.items():
+        if len(measured.by_variant) > 1:
+            print(f"# {variant}")
+        for line in format_metrics(similarity_metrics(similarity), kind="matrices"):
+            print(line)
+    least = f"the least protected (variant {measured.speakers_variant})"
+    print(f"# {len(measured.speakers)} speakers; {least}:")
+    for speaker in measured.speaker_results[:_LEAST_PROTECTED]:
+        linked = "" if speaker.linkability is None else f" linkability {speaker.linkability:.3f}"
+        print(f"{speaker.speaker} DeID {speaker.deid:.3f}{linked} evidence {speaker.evidence:.3f}")
+    return 0
+
+
+def _write_similarity(out: Path, measured: SimilarityResult) -> None:
+    import numpy as np
+
+    from ..asv.voice_similarity import write_2020
+    from ..io.files import atomic_path, write_text
+    from ..results.outputs import speakers_csv
+
+    write_2020(out, next(iter(measured.by_variant.values())))
+    with atomic_path(out / "similarity.npz") as temporary, open(temporary, "wb") as file:
+        np.savez(file, **measured.arrays())
+    variant = {"variant": measured.speakers_variant}
+    write_text(out / "speakers.csv", speakers_csv((variant, s) for s in measured.speaker_results))
+
+
+#: What is needed: with scores, and with vectors.
+_OF_SCORES = ("scores", "trials", "utt2spk", "sentences")
+
+_OF_VECTORS = ("enroll_vectors", "spk2utt", "trial_vectors", "utt2spk")
+
+
+def run_identification(arguments: argparse.Namespace) -> int:
+    scores_only, ranks_only = arguments.scores is not None, arguments.ranks is not None
+    needed = _OF_SCORES if scores_only else ("ranks",) if ranks_only else _OF_VECTORS
+    missing = [f"--{name.replace('_', '-')}" for name in needed if not vars(arguments)[name]]
+    if missing:
+        arguments.usage_error(f"the following arguments are required: {', '.join(missing)}")
+    if ranks_only:
+        return _ranks(arguments)
+    check_plot(arguments.plot)
+    return _scores(arguments) if scores_only else _files(arguments)
+
+
+def _files(arguments: argparse.Namespace) -> int:
+    from ..asv.galleries import Gallery, GalleryTests
+    from ..asv.identification import identified, write_ranks
+    from ..asv.inputs import load_enrollment
+    from ..errors import PrivacyEvalError
+    from .inputs import load_model, load_vectors
+
+    _check_job(arguments)
+    if (arguments.distractors is None) != (arguments.distractors_spk2utt is None):
+        raise PrivacyEvalError("--distractors and --distractors-spk2utt go together")
+
+    def gallery(vectors: str, spk2utt: str) -> Gallery:
+        options = vars(arguments)
+        return Gallery(
+            load_vectors(arguments, Path(options[vectors])), load_enrollment(options[spk2utt])
+        )
+
+    more = arguments.distractors and gallery("distractors", "distractors_spk2utt")
+    tests = GalleryTests(
+        gallery("enroll_vectors", "spk2utt"),
+        load_vectors(arguments, arguments.trial_vectors),
+        arguments.utt2spk,
+        arguments.backend,
+        load_model(arguments),
+        arguments.length,
+        more,
+        replicates=arguments.bootstrap,
+        seed=arguments.seed,
+    )
+    galleries, drawn = arguments.gallery_sizes, (arguments.bootstrap, arguments.seed)
+    ranks = tests.rank(galleries, arguments.job, progress())
+    if arguments.job is not None:
+        write_ranks(arguments.out, ranks)
+        log_ranks(arguments.out, ranks)
+        return 0
+    curve = _amount_of_vectors(arguments, tests)
+    groups = _groups(arguments, tests)
+    attack = identified(ranks, galleries, arguments.rank, *drawn)
+    return _show(arguments, attack, curve, groups)
+
+
+def _groups(arguments: argparse.Namespace, tests: GalleryTests) -> dict[str, Any]:
+    """Return the rates of groups of speakers in galleries of their own as plain values, with
+    intervals if there is a bootstrap: of the whole one, and of one as large as the smallest."""
+    plain = {}
+    for labels in read_by(arguments.by or ()):
+        group_of, without = tests.groups(labels)
+        found = tests.identify_groups(group_of, arguments.rank)
+        groups: dict[str, dict[str, Any]] = {}
+        for name, of in found.items():
+            groups[name] = {
+                "n_tests": of.n_tests,
+                "n_speakers": of.n_test_speakers,
+                "n_enrolled": of.n_enrolled,
+                "equal_size": of.sizes[0] if of.sizes else None,
+            }
+            for key, place in (("linkage", -1), ("linkage_equal", 0)):
+                groups[name][key] = of.linkage[place] if of.sizes else None
+                if of.intervals:
+                    groups[name][f"{key}_interval"] = of.intervals[place]
+        plain[labels.column] = plain_groups(groups, labels, without)
+    return plain
+
+
+def _check_job(arguments: argparse.Namespace) -> None:
+    """Refuse what a job cannot do."""
+    if (arguments.job is None) != (arguments.out is None):
+        raise UsageError("on single files, --job and --out go together")
+    if arguments.job is None:
+        return
+    if arguments.rank > 1:
+        raise UsageError("--rank goes without --job; give it with --ranks, after `merge`")
+    refuse_given(arguments, ("sentences", "by"), "goes without --job")
+
+
+def _ranks(arguments: argparse.Namespace) -> int:
+    from ..asv.identification import identified, read_all_ranks
+
+    vectors = ("enroll_vectors", "trial_vectors", "utt2spk", "model", "distractors")
+    others = (*vectors, "sentences", "by", "scores", "job", "out")
+    refuse_given(arguments, others, "and --ranks exclude each other")
+    ranks = read_all_ranks(arguments.ranks)
+    with located(arguments.ranks):
+        drawn = arguments.bootstrap, arguments.seed
+        attack = identified(ranks, arguments.gallery_sizes, arguments.rank, *drawn)
+    return _show(arguments, attack)
+
+
+def log_ranks(out: Path, ranks: RankedTests) -> None:
+    """Log what a file of ranks holds."""
+    done = f"jobs {len(ranks.done)} of {ranks.jobs}"
+    log(f"privacy-eval: {out}: {counted(len(ranks.speaker), 'test')}, {done}")
+
+
+def _show(
+    arguments: argparse.Namespace,
+    attack: Identification,
+    curve: AmountCurve | None = None,
+    groups: Mapping[str, Any] = MappingProxyType({}),
+) -> int:
+    from ..io.schema import to_plain
+
+    if arguments.format == "json":
+        plain: dict[str, Any] = {
+            "n_tests": len(attack.speaker),
+            "n_test_speakers": len(attack.test_speakers),
+            "n_enrolled": attack.n_enrolled,
+            "n_distractors": attack.n_distractors,
+            "not_enrolled": len(attack.not_enrolled),
+            "utterances_left_out": attack.utterances_left_out,
+            "sizes": attack.sizes,
+            "linkage": attack.linkage.tolist(),
+            "chance": attack.chance.tolist(),
+            "tied": attack.ties,
+            "caveats": attack.notes,
+        }
+        plain |= {"speakers_size": attack.speakers_size, "speakers": attack.speakers()}
+        singled = attack.singling_out
+        plain["singling_out"] = {**to_plain(singled), "chance": singled.chance()}
+        if attack.bounds:
+            plain["intervals"] = attack.bounds
+        plain |= _plain_identification(curve) if curve else {}
+        plain |= {"groups": groups} if groups else {}
+        print_json(plain)
+    else:
+        _print_text_identification(attack)
+        if curve:
+            _print_amount(curve, "vectors")
+        counts = {"n_speakers": "speakers", "n_tests": "tests", "n_enrolled": "own gallery"}
+        of_size = {"linkage": "found, %", "linkage_equal": "found among N, %"}
+        for column, of_column in groups.items():
+            print_rates(column, of_column, {**counts, "equal_size": "N"}, of_size)
+            print("caveat: compare groups by galleries of N, the size of the smallest group")
+    return 0
+
+
+def _amount_of_vectors(arguments: argparse.Namespace, tests: GalleryTests) -> AmountCurve | None:
+    """Compute and plot the curve over the amount of speech, if it was asked for."""
+    if not arguments.sentences:
+        return None
+    if arguments.distractors is not None:
+        raise UsageError("--sentences goes without --distractors")
+    known = _known(arguments, tests.gallery.enrollment.members)
+    curve = tests.amounts(arguments.sentences, known=known)
+    _plot(arguments, curve)
+    return curve
+
+
+def _known(
+    arguments: argparse.Namespace, enrolled: Mapping[str, Sequence[str]] | None = None
+) -> KnownSpeech:
+    """Read what else is known of the test utterances."""
+    from ..asv.galleries import KnownSpeech
+    from ..io.data_dir import read_utt2dur, read_utt2spk
+    from ..io.names import sessions_of
+
+    speaker_of = read_utt2spk(arguments.utt2spk)
+    members = {u: speaker for speaker, of in (enrolled or {}).items() for u in of}
+    path = arguments.utt2dur
+    seconds = {} if path is None else read_utt2dur(path, speaker_of)
+    return KnownSpeech(seconds, sessions_of({**members, **speaker_of}))
+
+
+def _scores(arguments: argparse.Namespace) -> int:
+    from ..io.scores import read_scores, read_trials, with_speakers
+    from ..metrics.amount import amounts
+    from ..metrics.pairing import pair
+
+    vectors = ("enroll_vectors", "spk2utt", "trial_vectors", "model", "gallery_sizes", "by")
+    refuse_given(arguments, vectors, "and --scores exclude each other")
+    trials = pair(read_scores(arguments.scores), read_trials(arguments.trials))
+    with located(arguments.scores):
+        trials = _known(arguments).beside(with_speakers(trials, arguments.utt2spk))
+        drawn = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
+        curve = amounts(trials, arguments.sentences, **drawn)
+    _plot(arguments, curve)
+    if arguments.format == "json":
+        print_json(_plain_identification(curve))
+    else:
+        _print_amount(curve, "scores")
+    return 0
+
+
+def _plot(arguments: argparse.Namespace, curve: AmountCurve) -> None:
+    if arguments.plot is None:
+        return
+    from ..report.figures.drawing import Drawing, write
+    from ..report.figures.identification import amount_plot
+
+    file: Path = arguments.plot
+    drawing = Drawing(
+        file.stem, "Error rates by the amount of speech.", amount_plot({"": curve.equal})
+    )
+    write(drawing, file.parent, [file.suffix[1:]])
+
+
+def _plain_identification(curve: AmountCurve) -> dict[str, object]:
+    """Plain values: with all speakers at each length, with the same ones at all lengths, and, where
+    sessions are known, of tests within one session beside all tests of the same speakers."""
+    names = ("conversations", "speakers", "eer", "rank1")
+    intervals = (*names, "eer_interval", "rank1_interval", "seconds")
+
+    def values(amounts: Sequence[Amount], names: Sequence[str]) -> dict[str, dict[str, object]]:
+        return {str(a.length): {n: getattr(a, n) for n in names} for a in amounts}
+
+    plain: dict[str, object] = {
+        "amount": values(curve.all, names),
+        "amount_of_equal_speakers": values(curve.equal, intervals),
+    }
+    if curve.one_session:
+        plain["amount_of_one_session"] = values(curve.one_session, intervals)
+        plain["amount_of_any_session"] = values(curve.any_session, intervals)
+    return plain
+
+
+def _print_amount(curve: AmountCurve, averaged: str) -> None:
+    print(f"amount of speech ({averaged} of the sentences of a test averaged):\n{curve}")
+
+
+def _print_text_identification(attack: Identification) -> None:
+    print(attack.heading)
+    texts = {
+        f"rank{attack.rank}": "group of {gallery}: {value:.1%} found",
+        "singling_out": "singled out of {gallery}: {value:.1%}",
+    }
+    for row in attack.to_rows():
+        if text := texts.get(row["metric"]):
+            among = "" if row["low"] is None else ", {low:.1%} .. {high:.1%}"
+            print(f"{text}{among}; chance {{chance:.1%}}".format(**row))
+    for note in attack.notes:
+        print(f"caveat: {note}")
+
+
+#: What each situation is, for the text.
+_TITLES = {
+    "orig_to_orig": "original speech (what there is to protect)",
+    "orig_to_anon": "anonymized speech, classifier of original (ignorant attacker)",
+    "anon_to_anon": "anonymized speech, classifier of anonymized (informed attacker)",
+}
+
+
+def run_attributes(arguments: argparse.Namespace) -> int:
+    from ..attackers.attributes import infer_attribute, reported_situation
+    from ..io.data_dir import read_utt2spk
+    from .inputs import load_vectors
+
+    if arguments.folds < 2:
+        raise UsageError("--folds must be at least 2")
+    if not arguments.bootstrap:
+        raise UsageError("--bootstrap must be at least 2")
+    (labels,) = read_by([arguments.labels])
+    utt2spk = read_utt2spk(arguments.utt2spk)
+    files = [arguments.vectors, *filter(None, [arguments.anon_vectors])]
+    vectors = [load_vectors(arguments, file) for file in files]
+    label_of = labels.of_speakers(utt2spk)
+    if unlabelled := len(set(utt2spk.values())) - len(label_of):
+        log(f"privacy-eval: left out {unlabelled} speakers without {labels.column}")
+    utterances = _utterances(arguments, vectors, utt2spk, label_of)
+    speakers = [utt2spk[utterance] for utterance in utterances]
+    matrices = [v.matrix[v.rows(utterances, str(arguments.utt2spk))] for v in vectors]
+    for each in vectors:
+        each.warn_if_equal(utterances)
+    with located(arguments.labels):
+        results = infer_attribute(
+            matrices[0],
+            [label_of[speaker] for speaker in speakers],
+            speakers,
+            anonymized=matrices[1] if len(matrices) > 1 else None,
+            folds=arguments.folds,
+            bootstrap=arguments.bootstrap,
+            seed=arguments.seed,
+        )
+    if arguments.out:
+        _write_predictions(arguments, results, utterances, label_of, utt2spk)
+    for note in results.notes:
+        log(f"privacy-eval: {note}")
+    reported = reported_situation(results)
+    if arguments.format == "json":
+        print_json({**_plain_attributes(results), "reported": reported})
+    else:
+        print(f"{labels.column}: {len(utterances)} utterances of {results.heading}")
+        _print_text_attributes(results, reported)
+    return 0
+
+
+def _utterances(
+    arguments: argparse.Namespace,
+    vectors: Sequence[Vectors],
+    utt2spk: Mapping[str, str],
+    label_of: Mapping[str, str],
+) -> list[str]:
+    """List the utterances of labelled speakers; with `--allow-missing` those with all vectors."""
+    utterances = [name for name, speaker in utt2spk.items() if speaker in label_of]
+    if arguments.allow_missing:
+        there = [name for name in utterances if all(name in v for v in vectors)]
+        if len(there) < len(utterances):
+            log(f"privacy-eval: left out {len(utterances) - len(there)} utterances without vectors")
+        utterances = there
+    if not utterances:
+        raise PrivacyEvalError(f"{arguments.utt2spk}: no utterance has a label and vectors")
+    return utterances
+
+
+def _plain_attributes(results: Mapping[str, AttributeInference]) -> dict[str, dict[str, object]]:
+    return {
+        name: {
+            "uar": result.uar,
+            "interval": list(result.interval),
+            "bits": result.bits,
+            "risk": result.risk.value,
+            "risk_interval": [result.risk.low, result.risk.high],
+        }
+        for name, result in results.items()
+    }
+
+
+def _print_text_attributes(results: Mapping[str, AttributeInference], reported: str) -> None:
+    for name, result in results.items():
+        (low, high), risk = result.interval, result.risk
+        print(
+            f"{_TITLES[name]}: UAR {result.uar:.1%}, {low:.1%} .. {high:.1%}; "
+            f"{result.bits:.3f} bit; risk per speaker {risk.value:.2f}, "
+            f"{risk.low:.2f} .. {risk.high:.2f}" + (" (reported)" if name == reported else "")
+        )
+
+
+def _write_predictions(
+    arguments: argparse.Namespace,
+    results: Mapping[str, AttributeInference],
+    utterances: Sequence[str],
+    label_of: Mapping[str, str],
+    utt2spk: Mapping[str, str],
+) -> None:
+    """Write the prediction of each utterance in each situation."""
+    from ..io.csv_text import csv_text
+    from ..io.files import write_text
+
+    rows: list[tuple[object, ...]] = [("set", "utterance", "speaker", "reference", "prediction")]
+    for name, result in results.items():
+        for utterance, prediction in zip(utterances, result.predictions.tolist(), strict=True):
+            speaker = utt2spk[utterance]
+            rows.append((name, utterance, speaker, label_of[speaker], prediction))
+    write_text(arguments.out, csv_text(rows))

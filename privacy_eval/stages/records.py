@@ -1,0 +1,147 @@
+"""Records that stages make of a tree: what each is of, and what makes it.
+
+A stage says `plan(experiment, options)`: the products that there can be, of the systems under
+test; without options those of all systems, with the options that they were made with, so that
+stage 8 can tell which are current. Making them, in jobs, is `TreeAccess.bring_up_to_date`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..io.files import Inputs, Loaded, check_inside, relative
+from ..io.user_tables import Labels, path_of_labels, read_labels
+from ..products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
+from ..results.record_files import fields_digest
+from .access import AsvSystems
+
+if TYPE_CHECKING:
+    from ..metrics.trials import Trials
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The record of one condition.
+
+    Attributes
+    ----------
+    condition : Any
+        A dataclass of results, with `system`.
+    path : Path
+        The record.
+    asv : AsvSystems
+        The tree, as it is for the system.
+    options : Any
+        A dataclass: what the numbers depend on beside files.
+    """
+
+    condition: Any
+    path: Path
+    asv: AsvSystems
+    options: Any
+
+    def find(self, inputs: Inputs) -> Sources:
+        """Return the inputs by role; raise `MissingInput`."""
+        raise NotImplementedError
+
+    def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
+        """Compute the record."""
+        raise NotImplementedError
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Attributes of the product that are not the usual ones."""
+        return {}
+
+    def product(self) -> Product:
+        """Return the product."""
+        condition, attributes = self.condition, self.attributes
+        about = {**asdict(condition), "fields": fields_digest(), **attributes.pop("subject", {})}
+        usual = {
+            "name": f"{condition.system} {getattr(condition, 'label', condition.name)}",
+            "base": self.asv.access.tree,
+            "note": note_of(self.path),
+            "files": (self.path,),
+            "options": asdict(self.options) if self.options else {},
+        }
+        made = {"find": self.find, "make": self.make, "subject": about}
+        return Product(**{**usual, **made, **attributes})
+
+
+def note_of(path: Path) -> Path:
+    """Return the fingerprint of a record."""
+    return path.with_name(f".{path.stem}{NOTE}")
+
+
+def options_of(note: Path, kind: type[T]) -> T:
+    """Return the options that a fingerprint tells; the default ones if there is none."""
+    stored = Fingerprint.read(note)
+    known = {} if stored is None else stored.options
+    return kind(**{f.name: known[f.name] for f in fields(kind) if f.name in known})  # type: ignore[arg-type]
+
+
+# Groups of speakers by columns of metadata
+
+
+def grouped_trials(
+    trials: Trials, labels: Labels, utt2spk: Path | Loaded | None, enrolled: Path | None
+) -> tuple[Trials, dict[str, str], list[str]]:
+    """Look up the speakers of trials and their groups in a column of metadata.
+
+    Parameters
+    ----------
+    labels : Labels
+        Ages in a column `age` become bands.
+    utt2spk, enrolled : Path, Loaded or None
+        Speakers of trial utterances and of enrolled ones, as `with_speakers` takes them.
+
+    Returns
+    -------
+    trials : Trials
+        With speakers.
+    groups : dict of str to str
+        Of speakers.
+    without : list of str
+        Speakers that are in no group.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `with_speakers` and `Labels.groups`.
+    """
+    from ..io.scores import with_speakers
+
+    known = with_speakers(trials, utt2spk, enrolled)
+    speaker_of = dict(zip(known.utterance, known.trial_speaker, strict=True))
+    enrolled_only = {*known.enrolled_speaker.used} - {*speaker_of.values()}
+    speaker_of |= {speaker: speaker for speaker in sorted(enrolled_only)}
+    return known, *labels.groups(speaker_of)
+
+
+def label_sources(groups: Iterable[str], tree: Path, inputs: Inputs) -> dict[str, Path]:
+    """Return the files of metadata, each `FILE:COLUMN` relative to the tree, by role.
+
+    Raises
+    ------
+    PrivacyEvalError
+        One is outside of the tree.
+    """
+    paths = sorted({path_of_labels(tree / text) for text in groups})
+    check_inside(paths, inputs.roots, "groups: ")
+    return {f"groups of {relative(path, tree)}": path for path in paths}
+
+
+def labels_in_tree(groups: Iterable[str], tree: Path) -> Iterator[Labels]:
+    """Read the labels of every `FILE:COLUMN`, relative to the tree."""
+    return (read_labels(str(tree / text)) for text in groups)
+
+
+def without_group(labels: Labels, tree: Path, without: Sequence[str], n_speakers: int) -> list[str]:
+    """Say how many of the speakers are in no group; nothing if all are in one."""
+    of = f"{len(without)} of {n_speakers} speakers are in no group of {labels.column}"
+    return [f"{relative(labels.path, tree)}: {of}"] if without else []
