@@ -120,9 +120,15 @@ def test_the_metric_and_the_figure_are_in_the_outputs(evaluated: Path) -> None:
     values = [record["metrics"]["exact"]["overlap"] for record in results["verification"]]
     assert all(0 <= value <= 1 for value in values)
     assert ",overlap,fraction," in (evaluated / "results.csv").read_text()
-    assert "Overlap, %" in (evaluated / "tables/more/B1_overlap.md").read_text()
+    assert r"Overlap, \%" in (evaluated / "tables/more/B1_overlap.tex").read_text()
     assert (evaluated / "figures/eers.png").is_file()
     assert "All EERs" in (evaluated / "report.html").read_text()
+
+
+def test_the_table_shows_every_system(extended: Path, evaluated: Path) -> None:
+    results = ("--results", evaluated / "results.json", "--tables", "women_and_men.yaml")
+    assert program(extended, "privacy_eval", "tables", *results, "--out", "own").code == 0
+    assert "EER of B1, %" in (extended / "own/women_and_men.txt").read_text()
 
 
 def test_the_stage_counts_every_score_once(extended: Path, evaluated: Path) -> None:

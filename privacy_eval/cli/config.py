@@ -108,6 +108,8 @@ def _results_options(verb: str, options: Sequence[Option]) -> list[Option]:
         "out": str(out / _OUTPUTS[verb]),
         "log-dir": str(out / "log"),
     }
+    if recipe.get("tables"):
+        translated["tables"] = " ".join(str(tree / name) for name in recipe["tables"].split())
     ratings = tree / (recipe.get("ratings") or "ratings.csv")
     if ratings.exists():
         translated["ratings"] = str(ratings)

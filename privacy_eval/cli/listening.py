@@ -53,7 +53,7 @@ _SCALE = {
 VERBS: dict[str, Options] = {
     "listening": {
         "example": "--ratings ratings.csv --results results.json --holm --out listening_test",
-        "shared": "config table-style",
+        "shared": "config table-style formats",
         "--ratings": path("FILE", _RATINGS, nargs="+", action="extend"),
         "--template": {"action": _Template, "nargs": 0, "help": "print an example of ratings"},
         "--out": path("DIR", required=True),
@@ -126,6 +126,7 @@ def run_listening(arguments: argparse.Namespace) -> int:
         [tables],
         f"{protocol.title}: subjective evaluation",
         style=arguments.table_style,
+        formats=arguments.formats,
     )
 
     def drawings() -> Iterator[Drawing]:

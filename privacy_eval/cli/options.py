@@ -80,6 +80,16 @@ def _user_metric(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+#: Names of further formats of files of tables.
+_FORMATS = {"md": "markdown", "txt": "text"}
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    if unknown := [name for name in text.split(",") if name and name not in _FORMATS]:
+        raise argparse.ArgumentTypeError(f"no format {unknown[0]!r}, only {', '.join(_FORMATS)}")
+    return tuple(_FORMATS[name] for name in text.split(",") if name)
+
+
 _REPLICATES = "95 %% intervals from N bootstrap replicates of speakers (at least 2; usual: 1000)"
 
 #: Options of several verbs, so that they are spelled alike.
@@ -145,6 +155,12 @@ SHARED: dict[str, dict[str, Any]] = {
     "--seed": value("N", "random seed; default: 0", type=natural, default=0),
     "--variant": choice(["challenge", "exact", "both"], default="both"),
     "--format": choice(["text", "json"], default="text"),
+    "--formats": value(
+        "LIST",
+        "files of tables also as md, txt, beside LaTeX and tables.csv with all cells",
+        type=_formats,
+        default=(),
+    ),
     "--published": value(
         "NAME", "published results to compare with, or alone: vpc2020, vpc2022, vpc2024, ..."
     ),

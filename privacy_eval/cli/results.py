@@ -20,15 +20,12 @@ if TYPE_CHECKING:
     from ..report.tables_and_report import TableOptions
 
 FORMATS = ("latex", "markdown", "text", "csv")
-#: Names of further formats of files.
-_FURTHER = {"md": "markdown", "txt": "text", "csv": "csv"}
 
 _RESULTS = "default: published results alone"
 _SYSTEM = "show only this system; several, in this order, by repeating the option"
 _BY_STRONGEST = "rank systems, and draw the plane, by the strongest attacker that was tried"
 _UTILITY = "utility in the plane, in place of wer,uar: dnsmos_ovrl, per_original, ..."
 _TABLES = "tables of one's own, see docs/extending.md; may be repeated"
-_FORMATS = "in files also md, txt, csv, beside LaTeX and tables.csv with all cells"
 _RANK_BY = "metric of the ranking, named as in results.csv (default: eer)"
 _ATTACK_MODEL = "attack model of the ranking; default: the one that the protocol averages"
 _STATEMENT = "one or two pages for a data protection impact assessment instead (.html or .md)"
@@ -40,12 +37,6 @@ _RESULTS_TXT = (
 )
 _ALSO = "another file, with its attack model or folder, e.g. .orig=FILE"
 _MODELS = "attack model of a file, or of its blocks in order, or .orig"
-
-
-def _formats(text: str) -> tuple[str, ...]:
-    if unknown := [name for name in text.split(",") if name and name not in _FURTHER]:
-        raise argparse.ArgumentTypeError(f"no format {unknown[0]!r}, only {', '.join(_FURTHER)}")
-    return tuple(_FURTHER[name] for name in text.split(",") if name)
 
 
 def _named_file(text: str) -> tuple[str, Path]:
@@ -68,11 +59,10 @@ _SHOWN = {
 VERBS: dict[str, Options] = {
     "tables": {
         "example": "--results results.json --published vpc2020 --out tables",
-        "shared": "config confirm published table-style",
+        "shared": "config confirm published table-style formats",
         **_SHOWN,
         "--out": {"metavar": "DIR", "help": "default: to stdout"},
         "--format": choice(FORMATS, "on stdout; default: text", default=None),
-        "--formats": value("LIST", _FORMATS, type=_formats, default=()),
         "--rank-by": value("METRIC", _RANK_BY, default="eer"),
         "--attack-model": value("ID", _ATTACK_MODEL),
     },

@@ -33,6 +33,7 @@ VERBS: dict[str, Options] = {
     },
     "study-report": {
         "example": "--out study --seed 1",
+        "shared": "formats",
         **_STUDY,
     },
 }
@@ -87,7 +88,7 @@ def run_study_report(arguments: argparse.Namespace) -> int:
     study, tasks, own = load_study_tasks(arguments)
     rows = read_rows(tasks, arguments.out, seed=study.seed, own=own)
     tables = study_tables(study, rows)
-    write_tables(arguments.out / "tables", [tables], study.title)
+    write_tables(arguments.out / "tables", [tables], study.title, formats=arguments.formats)
     write_text(arguments.out / "values.csv", values_csv(rows))
     figures = arguments.out / "figures"
     drawn, there = write_figures(

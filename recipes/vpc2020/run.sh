@@ -35,6 +35,8 @@ whiskers=speakers    # whiskers of bars: from --bootstrap, or for independent tr
 metric=              # user-defined metrics, NAME=FILE.py:FUNCTION of TrialScores, blank-separated
 published=           # published results to show as well: vpc2020, vpc2022
 table_style=booktabs # style of LaTeX tables: booktabs, or ruled like the challenge's (challenge)
+formats=             # files of tables also as md, txt (default: LaTeX, and all cells in tables.csv)
+tables=              # YAML files of tables of your own, blank-separated (see docs/extending.md)
 shown_variant=       # metric variant in tables, figures and report (default: the protocol's)
 shown_system=        # show only these systems, in this order, blank-separated (default: all)
 utility=             # utility in the plane, in place of wer,uar: dnsmos_ovrl, per_original, ... (see quality, phones)

@@ -463,7 +463,7 @@ def test_files_of_two_systems(tmp_path: Path) -> None:
     } <= set(included)
 
 
-@pytest.mark.parametrize("form", ["markdown", "text", "csv"])
+@pytest.mark.parametrize("form", ["markdown", "text"])
 def test_latex_and_all_cells_are_always_there(form: str, tmp_path: Path) -> None:
     plain = {p.name for p in write(imported(B1), tmp_path)}
     assert {Path(name).suffix for name in plain} == {".tex", ".csv"} and "tables.csv" in plain

@@ -195,7 +195,7 @@ def test_csv_tables_report_and_statement(tree: SpeechTree) -> None:
     files = ("--results", out / "results.json")
     assert cli("tables", *files, "--out", tree.root / "tables").code == 0
     for name in ("amount_of_speech", "attributes"):
-        (table,) = (tree.root / "tables").rglob(f"*_{name}.txt")
+        (table,) = (tree.root / "tables").rglob(f"*_{name}.tex")
         assert "[" in table.read_text()
     figures = tree.root / "figures"
     assert cli("figures", *files, "--out", figures).code == 0

@@ -202,7 +202,7 @@ def test_sessions_are_in_records_tables_and_the_report(tmp_path: Path) -> None:
     assert low < other.values.eer <= high
     out = tmp_path / "exp/privacy_eval"
     rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
-    (row,) = [r for r in rows if r["metric"] == "eer_session_other"]
+    (row,) = [r for r in rows if (r["metric"], r["session"]) == ("eer", "other")]
     assert (float(row["value"]), row["n_target"]) == (pytest.approx(other.values.eer), "10")
     page = tmp_path / "report.html"
     assert cli("report", "--results", out / "results.json", "--out", page).code == 0
