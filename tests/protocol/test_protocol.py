@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import csv
 import re
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from support import OTHER_PROTOCOL, ROOT, Tree, cli, command
+from support import OTHER_PROTOCOL, ROOT, Tree, cells_of, cli, command
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.protocol.protocol import (
@@ -347,15 +346,16 @@ def test_protocol_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
     assert cli("collect", *options).code == 0
     made = cli("tables", "--results", tmp_path / "out/results.json", "--out", tmp_path / "tables")
     assert made.code == 0, made.err
-    rows = list(csv.reader((tmp_path / "tables/more/1_asv.csv").open()))
-    assert rows[0] == ["#", "eval", "EER, %", "min Cllr", "Cllr", "Enroll", "Trial", "Gen"]
-    assert [(r[1], *r[5:]) for r in rows[1:]] == [
+    text = (tmp_path / "tables/tables.csv").read_text()
+    rows = cells_of(text, "1_asv")
+    assert [*rows[0]] == ["#", "eval", "EER, %", "min Cllr", "Cllr", "Enroll", "Trial", "Gen"]
+    assert [(r["eval"], r["Enroll"], r["Trial"], r["Gen"]) for r in rows] == [
         ("plays eval", "a", "o", "m"),
         ("plays eval", "o", "a", "m"),
     ]
-    assert all(re.fullmatch(r"\d+\.\d{3}", r[2]) for r in rows[1:])
-    averages = list(csv.reader((tmp_path / "tables/more/1_averages.csv").open()))
-    assert averages[1] == ["EER, %, anon", rows[1][2]]
+    assert all(re.fullmatch(r"\d+\.\d{3}", r["EER, %"]) for r in rows)
+    (average,) = cells_of(text, "1_averages")
+    assert average == {"Average": "EER, %, anon", "eval": rows[0]["EER, %"]}
     assert "Radio plays" in (tmp_path / "tables/tables.tex").read_text()
 
 
