@@ -8,7 +8,7 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -163,6 +163,12 @@ def abbreviate(names: Sequence[str]) -> str:
     ('a, b', 'a, b, c, d, e, ...')
     """
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+
+
+def refuse_names(names: Collection[str], message: str, remedy: str = "") -> None:
+    """Raise an error that ends with the first of some names, and a remedy, if there are names."""
+    if names:
+        raise PrivacyEvalError(f"{message}: {abbreviate([*names])}{remedy}")
 
 
 def enumerated(words: Sequence[str]) -> str:

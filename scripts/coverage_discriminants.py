@@ -24,7 +24,7 @@ from tabulate import tabulate
 
 from privacy_eval.attackers.alignment import AffineMap, cosines, unit_vectors
 from privacy_eval.attackers.discriminant import lda, standardization
-from privacy_eval.attackers.strongest import strongest
+from privacy_eval.attackers.fusion import strongest
 from privacy_eval.metrics import TrialScores, kaldi_eer, speaker_bootstrap
 from privacy_eval.metrics.trials import Ids, Trials
 

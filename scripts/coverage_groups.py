@@ -23,10 +23,10 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 from tabulate import tabulate
 
-from privacy_eval.asv.galleries import identified, ranked
+from privacy_eval.asv.identification import identified, ranked
 from privacy_eval.metrics.groups import grouped, max_t_test
 from privacy_eval.metrics.trials import Ids, Trials
-from privacy_eval.metrics.wer import SpeakerSums
+from privacy_eval.metrics.utility import SpeakerSums
 
 SIZES, UTTERANCES, LEVEL = (18, 12, 6, 4), 3, 0.05
 #: Tests of each speaker, and enrolled speakers, of identification.

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from privacy_eval.asv.backend import score_matrix
-from privacy_eval.asv.galleries import identified, ranked
+from privacy_eval.asv.identification import identified, ranked
 from privacy_eval.metrics.confidence import expanded_interval
 from privacy_eval.metrics.identification import beaters, linkage_of_beaters, rate_interval
 from privacy_eval.simulate import VectorModel

@@ -24,7 +24,7 @@ import scipy.special
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from privacy_eval.attackers.strongest import strongest
+from privacy_eval.attackers.fusion import strongest
 from privacy_eval.metrics import TrialScores, kaldi_eer, speaker_bootstrap
 from privacy_eval.metrics.trials import Ids, Trials
 

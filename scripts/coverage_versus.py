@@ -33,7 +33,7 @@ from privacy_eval.metrics import (
     of_kind,
     speaker_bootstrap,
 )
-from privacy_eval.metrics.comparison import compare
+from privacy_eval.metrics.evaluation import compare
 from privacy_eval.numbers.means import Mean, MeanReplicates
 from privacy_eval.numbers.rankings import RankedSystem, _compared
 

@@ -22,8 +22,7 @@ from tabulate import tabulate
 
 from privacy_eval.metrics.confidence import expanded_interval
 from privacy_eval.metrics.pav import PavBlocks
-from privacy_eval.metrics.replicates import Replicates
-from privacy_eval.metrics.trial_scores import TrialScores
+from privacy_eval.metrics.trial_scores import Replicates, TrialScores
 
 SPEAKERS = 20
 

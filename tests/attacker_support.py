@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support import GOLDEN
 
-from privacy_eval.io.scp import Vectors, read_vectors
+from privacy_eval.io.vectors import Vectors, read_vectors
 
 REAL_B2 = GOLDEN.parent / "attackers/real_b2"
 

@@ -24,7 +24,7 @@ from support import (
     trial_lines,
 )
 
-from privacy_eval.simulate.ratings import simulate_ratings
+from privacy_eval.simulate.demo_tree import simulate_ratings
 
 OUT = "exp/privacy_eval"
 #: What is left out of every comparison: logs, which have times.

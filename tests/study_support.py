@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 from support import ROOT
 
 from privacy_eval.io.schema import from_plain
 from privacy_eval.study.protocol import StudyProtocol
+from privacy_eval.study.run import Task, study_metrics, study_tasks
+from privacy_eval.study.scores import Row
 
 BUNDLED = ROOT / "conf" / "metric_study.yaml"
 
@@ -37,3 +41,13 @@ def small_file(folder: Path, **changes: Any) -> Path:
     path = folder / "small_study.yaml"
     path.write_text(yaml.safe_dump({**small_values(), **changes}, sort_keys=False))
     return path
+
+
+def tasks_of(**experiments: Any) -> list[Task]:
+    """The tasks of a study of some experiments."""
+    return study_tasks(StudyProtocol("x", "x", 0, "exact", **experiments))
+
+
+def rows_of(tasks: Iterable[Task], seed: int = 0) -> list[Row]:
+    """The rows of tasks, each with its own generator."""
+    return [row for t in tasks for row in t.compute(np.random.default_rng(seed), study_metrics)]

@@ -25,9 +25,7 @@ from matplotlib.figure import Figure as Canvas
 
 from privacy_eval.asv.backend import train_backend
 from privacy_eval.cli import main, parser, usages
-from privacy_eval.io.kaldi_objects import write_matrix, write_vector
-from privacy_eval.io.plda import write_plda
-from privacy_eval.io.scp import write_vectors
+from privacy_eval.io.vectors import write_matrix, write_plda, write_vector, write_vectors
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.products.freshness import Outcome, Product, write_set
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict

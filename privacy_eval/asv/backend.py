@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
-from ..io.plda import Plda
+from ..io.vectors import Plda
 from ..metrics.arguments import as_array, as_names
 
 FloatMatrix = NDArray[np.float32]

@@ -11,11 +11,19 @@ from ..choices import grouped
 from ..errors import PrivacyEvalError, located
 from ..io.data_dir import speakers_of_crops
 from ..io.files import Loaded, digest, load
-from ..io.kaldi_objects import FloatMatrix, read_matrix, read_vector, write_matrix, write_vector
-from ..io.plda import read_plda, write_plda
-from ..io.scp import Vectors, write_vectors
+from ..io.vectors import (
+    FloatMatrix,
+    Vectors,
+    read_matrix,
+    read_plda,
+    read_vector,
+    write_matrix,
+    write_plda,
+    write_vector,
+    write_vectors,
+)
 from .backend import PldaBackend, speaker_means, train_backend
-from .tree_vectors import BACKEND_FILES
+from .inputs import BACKEND_FILES
 
 
 @dataclass(frozen=True)

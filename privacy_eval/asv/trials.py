@@ -14,11 +14,11 @@ from ..choices import grouped
 from ..errors import InputWarning, PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
-from ..io.scp import Vectors
+from ..io.vectors import Vectors
 from ..metrics.arguments import as_names, as_numbers, at_rows
 from ..metrics.trials import Ids, Table, Trials
 from .backend import BackendName, FloatMatrix, IntArray, PldaBackend, score_matrix, speaker_means
-from .enrollment import Enrollment
+from .inputs import Enrollment
 
 #: From enrollment vectors, the rows of each of E speakers, and T trial vectors to the scores of all
 #: pairs, shape (E, T).
@@ -97,13 +97,8 @@ def score(
     if trials is None:
         pairs = np.indices((len(members), len(second.ids)), dtype=np.int32).reshape(2, -1)
         trials = Trials(enrolled=Ids(pairs[0], [*members]), utterance=Ids(pairs[1], second.ids))
-    scored, _, remarks = score_trials(
-        first,
-        Enrollment(first.path, members),
-        second,
-        Trials.of(trials),
-        backend=_of_means(backend, model),
-    )
+    enrolled_by, by = Enrollment(first.path, members), _of_means(backend, model)
+    scored, _, remarks = score_trials(first, enrolled_by, second, Trials.of(trials), backend=by)
     for text in remarks:
         warnings.warn(text.removeprefix("warning: "), InputWarning, stacklevel=2)
     if trial_speaker is None:

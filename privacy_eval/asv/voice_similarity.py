@@ -15,7 +15,7 @@ from ..choices import NAMES_2020
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.files import Loaded, atomic_path
 from ..io.results_txt import format_metrics
-from ..io.scp import Vectors
+from ..io.vectors import Vectors
 from ..metrics import VARIANTS, Variant, similarity_matrix, similarity_metrics
 from ..metrics.caveats import MIN_RANKED_TARGETS
 from ..metrics.printed import Printed
@@ -71,16 +71,10 @@ class SimilarityResult(Printed):
     def speaker_results(self) -> tuple[SpeakerSimilarity, ...]:
         """Results by speaker, the least protected first."""
         similarity = self.by_variant[self.speakers_variant]
-        columns = (
-            self.speakers,
-            similarity.speaker_deid().tolist(),
-            similarity.oo.diagonal.tolist(),
-            similarity.oa.diagonal.tolist(),
-            similarity.aa.diagonal.tolist(),
-            self.linkability,
-            similarity.oa.evidence.tolist(),
-        )
-        each = [SpeakerSimilarity(*values) for values in zip(*columns, strict=True)]
+        diagonals = (getattr(similarity, kind).diagonal.tolist() for kind in _KINDS)
+        deid, evidence = similarity.speaker_deid().tolist(), similarity.oa.evidence.tolist()
+        columns = zip(self.speakers, deid, *diagonals, self.linkability, evidence, strict=True)
+        each = [SpeakerSimilarity(*values) for values in columns]
         return tuple(sorted(each, key=lambda s: (s.deid, -(s.linkability or 0.0), s.speaker)))
 
     @property

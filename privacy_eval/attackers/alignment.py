@@ -2,12 +2,13 @@
 
 Anonymization moves vectors of speech; an attacker who can anonymize speech sees how, and maps the
 vectors of enrollment and trial into one space. Maps are learnt from training speech and its
-anonymized copy: no speaker, trial or label is looked at. No file is opened here.
+anonymized copy: no speaker, trial or label is looked at. Cosine scores in the aligned space may be
+normalized by cohorts (S-norm and AS-norm). No file is opened here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,8 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 
 from ..choices import AlignmentName
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, located
+from ..io.vectors import Vectors
 from ..metrics.arguments import as_array
 from ..metrics.pav import FloatArray, IntArray
 
@@ -59,7 +61,8 @@ class AffineMap:
 
 @dataclass(frozen=True)
 class Alignment:
-    """Maps of original and anonymized vectors of unit length into one space.
+    """Maps of original and anonymized vectors of unit length into one space; by default they leave
+    vectors as they are.
 
     Attributes
     ----------
@@ -69,27 +72,17 @@ class Alignment:
         Of enrollment and of trial vectors.
     penalty : float or None
         The chosen penalty of ridge regression.
-    """
-
-    name: AlignmentName
-    original: AffineMap
-    anonymized: AffineMap
-    penalty: float | None = None
-
-
-def no_alignment() -> Alignment:
-    """Return the alignment that leaves vectors as they are.
-
-    Returns
-    -------
-    Alignment
 
     Examples
     --------
-    >>> no_alignment().original([[1.0, 2.0]])
+    >>> Alignment().original([[1.0, 2.0]])
     array([[1., 2.]])
     """
-    return Alignment("none", AffineMap(np.zeros(1)), AffineMap(np.zeros(1)))
+
+    name: AlignmentName = "none"
+    original: AffineMap = AffineMap(np.zeros(1))
+    anonymized: AffineMap = AffineMap(np.zeros(1))
+    penalty: float | None = None
 
 
 def align(name: AlignmentName, original: ArrayLike, anonymized: ArrayLike) -> Alignment:
@@ -137,9 +130,9 @@ def align(name: AlignmentName, original: ArrayLike, anonymized: ArrayLike) -> Al
         raise PrivacyEvalError(f"an alignment needs at least 2 pairs of vectors, not {len(a)}")
     mean_a, mean_b = a.mean(axis=0), b.mean(axis=0)
     if name == "none":
-        return no_alignment()
+        return Alignment()
     if name == "shift":
-        return Alignment(name, AffineMap(mean_a - mean_b), AffineMap(np.zeros(1)))
+        return Alignment(name, AffineMap(mean_a - mean_b))
     if name == "centered":
         return Alignment(name, AffineMap(mean_a), AffineMap(mean_b))
     if name == "procrustes":
@@ -150,11 +143,9 @@ def align(name: AlignmentName, original: ArrayLike, anonymized: ArrayLike) -> Al
         return Alignment(name, rotation, AffineMap(mean_b))
     if name == "ridge-forward":
         fitted = ridge(a, b)
-        forward = AffineMap(mean_a, fitted.matrix)
-        return Alignment(name, forward, AffineMap(mean_b), fitted.penalty)
+        return Alignment(name, AffineMap(mean_a, fitted.matrix), AffineMap(mean_b), fitted.penalty)
     fitted = ridge(b, a)
-    reverse = AffineMap(mean_b, fitted.matrix)
-    return Alignment(name, AffineMap(mean_a), reverse, fitted.penalty)
+    return Alignment(name, AffineMap(mean_a), AffineMap(mean_b, fitted.matrix), fitted.penalty)
 
 
 @dataclass(frozen=True)
@@ -309,3 +300,309 @@ def mean_unit_vectors(vectors: ArrayLike, groups: Sequence[IntArray]) -> FloatAr
     """
     given = as_array(vectors, "vectors")
     return np.array([unit_vectors(given[rows]).mean(axis=0) for rows in groups])
+
+
+_SCORES_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Cohorts:
+    """Training speakers that scores are normalized by.
+
+    Each side meets impostors of the other side's kind: enrollment vectors the anonymized ones,
+    trial vectors the original ones.
+
+    Attributes
+    ----------
+    original, anonymized : float64 array, shape (C, D)
+        Mean of the unit vectors of each training speaker.
+    top : int or None
+        How many of the largest cohort scores count (AS-norm); None: all (S-norm).
+    """
+
+    original: FloatArray
+    anonymized: FloatArray
+    top: int | None = None
+
+
+def aligned_scores(
+    enrollment: ArrayLike,
+    trial: ArrayLike,
+    alignment: Alignment,
+    cohorts: Cohorts | None = None,
+) -> FloatArray:
+    """Compute the cosine scores of aligned vectors, normalized if there are cohorts.
+
+    Parameters
+    ----------
+    enrollment : array_like, shape (E, D)
+        Mean of the unit vectors of each enrolled speaker: original speech.
+    trial : array_like, shape (T, D)
+        Unit vectors: anonymized speech.
+    alignment : Alignment
+    cohorts : Cohorts, optional
+        Mapped as the vectors of their kind.
+
+    Returns
+    -------
+    float64 array, shape (E, T)
+
+    Raises
+    ------
+    PrivacyEvalError
+        A vector that the alignment maps to zero; vectors of other dimensions; a cohort with the
+        same score of all speakers.
+
+    References
+    ----------
+    Docs, page "attackers"; `normalize_scores`.
+
+    Examples
+    --------
+    >>> from privacy_eval.attackers.alignment import align
+    >>> original, anonymized = [[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]
+    >>> learnt = align("procrustes", original, anonymized)
+    >>> aligned_scores([[1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]], learnt).round(9)
+    array([[ 1., -1.]])
+    """
+    enrolled, tried = alignment.original(enrollment), alignment.anonymized(trial)
+    scores = cosines(enrolled, tried)
+    if cohorts is None:
+        return scores
+    of_enrollment = cohort_statistics(
+        enrolled, alignment.anonymized(cohorts.anonymized), cohorts.top
+    )
+    of_trial = cohort_statistics(tried, alignment.original(cohorts.original), cohorts.top)
+    return normalize_scores(scores, of_enrollment, of_trial)
+
+
+def cohort_statistics(vectors: ArrayLike, cohort: ArrayLike, top: int | None = None) -> FloatArray:
+    """Compute mean and deviation of the largest cosines of vectors with a cohort.
+
+    Parameters
+    ----------
+    vectors : array_like, shape (N, D)
+    cohort : array_like, shape (C, D)
+    top : int, optional
+        How many of the largest count; by default, or if the cohort has fewer, all.
+
+    Returns
+    -------
+    float64 array, shape (2, N)
+        Mean and population standard deviation.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A vector of zeros; different dimensions; no deviation, as of a cohort of one speaker.
+
+    Examples
+    --------
+    >>> cohort = [[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]]
+    >>> cohort_statistics([[1.0, 0.0]], cohort, top=2)
+    array([[0.5],
+           [0.5]])
+    """
+    given, others = as_array(vectors, "vectors"), unit_vectors(cohort)
+    size = len(others) if top is None else min(top, len(others))
+    statistics = np.empty((2, len(given)))
+    step = max(1, _SCORES_AT_ONCE // len(others))
+    for start in range(0, len(given), step):
+        some = slice(start, start + step)
+        scores = cosines(given[some], others)
+        if size < len(others):
+            scores.partition(len(others) - size, axis=1)
+            scores = scores[:, len(others) - size :]
+        statistics[0, some] = scores.mean(axis=1)
+        statistics[1, some] = scores.std(axis=1)
+    if not np.all(statistics[1] > 0):
+        raise PrivacyEvalError(
+            f"scores cannot be normalized by a cohort of {len(others)} speakers (top {size}): "
+            "all of its scores are the same"
+        )
+    return statistics
+
+
+def normalize_scores(
+    scores: ArrayLike, of_enrollment: ArrayLike, of_trial: ArrayLike
+) -> FloatArray:
+    """Normalize scores by the cohort scores of both sides, half by each.
+
+    Parameters
+    ----------
+    scores : array_like, shape (E, T)
+    of_enrollment, of_trial : array_like, shapes (2, E) and (2, T)
+        Means and standard deviations of the cohort scores.
+
+    Returns
+    -------
+    float64 array, shape (E, T)
+
+    References
+    ----------
+    Kenny (2010), "Bayesian speaker verification with heavy-tailed priors" (S-norm); Matejka et al.
+    (2017), "Analysis of score normalization in multilingual speaker recognition" (AS-norm).
+
+    Examples
+    --------
+    >>> normalize_scores([[3.0]], [[1.0], [1.0]], [[2.0], [0.5]])
+    array([[2.]])
+    """
+    given = as_array(scores, "scores", np.float64)
+    (mean_e, deviation_e), (mean_t, deviation_t) = np.asarray(of_enrollment), np.asarray(of_trial)
+    normalized = (given - mean_e[:, None]) / deviation_e[:, None]
+    normalized += (given - mean_t) / deviation_t
+    return np.asarray(normalized / 2)
+
+
+#: Alignments that need no more than the means of both sides.
+_OF_MEANS: tuple[AlignmentName, ...] = ("none", "shift", "centered")
+
+
+def pairs_of(original: Vectors, anonymized: Vectors) -> list[str]:
+    """List the utterances that both sides have.
+
+    Parameters
+    ----------
+    original, anonymized : Vectors
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    PrivacyEvalError
+        There is none.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> original = Vectors(Path("a"), ("u1", "u2"), np.eye(2, dtype=np.float32))
+    >>> anonymized = Vectors(Path("b"), ("u2", "u3"), np.eye(2, dtype=np.float32))
+    >>> pairs_of(original, anonymized)
+    ['u2']
+    """
+    others = set(anonymized.ids)
+    both = [utterance for utterance in original.ids if utterance in others]
+    if not both:
+        raise PrivacyEvalError(f"{original.path}, {anonymized.path}: no utterance is in both")
+    return both
+
+
+def describe_pairs(
+    name: AlignmentName, original: Vectors, anonymized: Vectors, pairs: Sequence[str], where: str
+) -> list[str]:
+    """Describe what limits an alignment: utterances that only one side has, and, for those that
+    learn a linear map, fewer pairs than dimensions.
+
+    Parameters
+    ----------
+    name : {"none", "shift", "centered", "procrustes", "ridge-forward", "ridge-reverse"}
+        The first three need no more than means.
+    original, anonymized : Vectors
+    pairs : sequence of str
+        Utterances that both have.
+    where : str
+        Names of both, for messages.
+
+    Returns
+    -------
+    list of str
+        Of fewer pairs than dimensions: begins with "warning: ".
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> vectors = Vectors(Path("a"), ("u1", "u2"), np.eye(2, dtype=np.float32))
+    >>> describe_pairs("procrustes", vectors, vectors, ["u1", "u2"], "a, b")
+    []
+    """
+    remarks = []
+    if left_out := len(original.ids) + len(anonymized.ids) - 2 * len(pairs):
+        remarks.append(f"{where}: left out {left_out} utterances that only one of them has")
+    if name not in _OF_MEANS and len(pairs) < (dimensions := original.matrix.shape[1]):
+        remarks.append(
+            f"warning: {where}: {len(pairs)} pairs for {dimensions} dimensions: the "
+            "alignment is weak, and an attacker with more speech is stronger"
+        )
+    return remarks
+
+
+def learn_alignment(
+    name: AlignmentName, original: Vectors, anonymized: Vectors, pairs: Sequence[str]
+) -> Alignment:
+    """Learn an alignment from the vectors of utterances that both sides have.
+
+    Parameters
+    ----------
+    name : {"none", "shift", "centered", "procrustes", "ridge-forward", "ridge-reverse"}
+    original, anonymized : Vectors
+    pairs : sequence of str
+        Utterances that both have.
+
+    Returns
+    -------
+    Alignment
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `align`; a vector of zeros.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> vectors = Vectors(Path("a"), ("u1", "u2"), np.eye(2, dtype=np.float32))
+    >>> learn_alignment("centered", vectors, vectors, ["u1", "u2"]).original.offset
+    array([0.5, 0.5])
+    """
+    where = f"{original.path}, {anonymized.path}"
+    with located(where):
+        a, b = (unit_vectors(v.matrix[v.rows(pairs, where)]) for v in (original, anonymized))
+        return align(name, a, b)
+
+
+def learn_cohorts(
+    members: Mapping[str, Sequence[str]],
+    original: Vectors,
+    anonymized: Vectors,
+    top: int | None,
+    where: str,
+) -> Cohorts:
+    """Average the vectors of training speakers on both sides.
+
+    Parameters
+    ----------
+    members : mapping of str to sequence of str
+        Utterances of each speaker.
+    original, anonymized : Vectors
+    top : int or None
+        See `Cohorts`.
+    where : str
+        The file of the speakers, for messages.
+
+    Returns
+    -------
+    Cohorts
+
+    Raises
+    ------
+    PrivacyEvalError
+        An utterance without a vector; a vector of zeros.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> vectors = Vectors(Path("a"), ("u1", "u2"), np.eye(2, dtype=np.float32))
+    >>> learn_cohorts({"s": ["u1", "u2"]}, vectors, vectors, None, "spk2utt").original
+    array([[0.5, 0.5]])
+    """
+    utterances = [u for of_speaker in members.values() for u in of_speaker]
+    ends = np.cumsum([len(of_speaker) for of_speaker in members.values()])[:-1]
+    means = []
+    for vectors in (original, anonymized):
+        rows = np.split(vectors.rows(utterances, where), ends)
+        with located(vectors.path):
+            means.append(mean_unit_vectors(vectors.matrix, rows))
+    return Cohorts(means[0], means[1], top)

@@ -12,7 +12,7 @@ data" (anonymeter).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ from ..metrics.arguments import as_names, as_numbers
 from ..metrics.identification import rate_interval
 from ..metrics.pav import FloatArray, IntArray
 from ..metrics.printed import Printed
-from ..metrics.wer import ratio_bootstrap
+from ..metrics.utility import ratio_bootstrap
 
 Situations = dict[str, tuple[FloatArray, FloatArray]]
 
@@ -192,11 +192,11 @@ def infer_attribute(
     for fold in np.unique(people.fold):
         tested = of_utterances == fold
         y = people.label[people.speaker[~tested]]
-        models = {
+        predict = {
             id(learned): fit_lda(learned[~tested], y) for learned, _ in reversed(data.values())
         }
         for name, (learned, test) in data.items():
-            predicted[name][tested] = models[id(learned)].predict(test[tested])
+            predicted[name][tested] = predict[id(learned)](test[tested])
     results = {name: people.result(found, (bootstrap, seed)) for name, found in predicted.items()}
     labelled = dict(zip(people.names.tolist(), people.classes[people.label].tolist(), strict=True))
     return Inferences(results, labelled)
@@ -250,28 +250,7 @@ def few_speakers(label_of_speaker: Mapping[str, str]) -> str | None:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Lda:
-    """Linear discriminant analysis: scores of the classes are `x @ weights + bias`.
-
-    Attributes
-    ----------
-    classes : int array, shape (C,)
-    weights : float array, shape (D, C)
-    bias : float array, shape (C,)
-    """
-
-    classes: IntArray
-    weights: FloatArray
-    bias: FloatArray
-
-    def predict(self, vectors: FloatArray) -> IntArray:
-        """Predict the class of each vector; of equal scores the first."""
-        best: IntArray = self.classes[np.argmax(vectors @ self.weights + self.bias, axis=1)]
-        return best
-
-
-def fit_lda(vectors: FloatArray, labels: IntArray) -> Lda:
+def fit_lda(vectors: FloatArray, labels: IntArray) -> Callable[[FloatArray], IntArray]:
     """Fit linear discriminant analysis with equal priors and a shrunk covariance.
 
     The covariance is the mean over classes of the Ledoit-Wolf covariance of the standardized
@@ -284,13 +263,13 @@ def fit_lda(vectors: FloatArray, labels: IntArray) -> Lda:
 
     Returns
     -------
-    Lda
+    callable
+        Predicts the class of each vector; of equal scores the first.
 
     Examples
     --------
-    >>> fit_lda(np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])).predict(
-    ...     np.array([[2.0], [3.0]])
-    ... )
+    >>> predict = fit_lda(np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1]))
+    >>> predict(np.array([[2.0], [3.0]]))
     array([0, 1])
     """
     classes = np.unique(labels)
@@ -304,7 +283,8 @@ def fit_lda(vectors: FloatArray, labels: IntArray) -> Lda:
         shrunk = ledoit_wolf((members - means[row]) / scale)
         covariance += scale[:, None] * shrunk * scale / classes.size
     weights = np.linalg.lstsq(covariance, means.T, rcond=None)[0]
-    return Lda(classes, weights.astype(np.float64), -0.5 * np.sum(means.T * weights, axis=0))
+    bias = -0.5 * np.sum(means.T * weights, axis=0)
+    return lambda of: np.asarray(classes[np.argmax(of @ weights + bias, axis=1)])
 
 
 def ledoit_wolf(centered: FloatArray) -> FloatArray:
@@ -433,13 +413,9 @@ class _People:
         np.add.at(joint, self.label, votes)
         uar = float(np.mean(np.diag(joint) / joint.sum(axis=1)))
         attack = int(np.sum(votes.argmax(axis=1) == self.label))
-        return AttributeInference(
-            uar=uar,
-            interval=self._interval(uar, votes, bootstrap),
-            bits=mutual_information(joint),
-            risk=inference_risk(self.names.size, attack, self._control()),
-            predictions=self.classes[predicted],
-        )
+        interval, bits = self._interval(uar, votes, bootstrap), mutual_information(joint)
+        risk = inference_risk(self.names.size, attack, self._control())
+        return AttributeInference(uar, interval, bits, risk, self.classes[predicted])
 
     def _interval(
         self, uar: float, votes: IntArray, bootstrap: tuple[int, int]

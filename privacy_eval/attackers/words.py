@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate
-from ..io.ids import session
+from ..io.names import session
 from ..metrics.arguments import as_array
 from ..metrics.trials import Trials
 
@@ -159,9 +159,17 @@ def text_cosines(
         if not texts.nnz:
             raise PrivacyEvalError(f"no {name} transcript has words")
     cosines = np.empty((len(terms), len(enrollment), len(trial)))
+    step = max(1, _SCORES_AT_ONCE // max(1, len(enrollment)))
     for place, kind in enumerate(terms):
         of_kind = counts if kind == "words" else counts @ _count_ngrams(list(vocabulary))
-        _cosines(of_kind[: len(enrollment)], of_kind[len(enrollment) :], cosines[place])
+        sides = of_kind[: len(enrollment)], of_kind[len(enrollment) :]
+        documents = np.bincount(sides[0].indices, minlength=of_kind.shape[1])
+        idf = np.log((1 + len(enrollment)) / (1 + documents)) + 1
+        idf[documents == 0] = 0
+        first, second = (_unit_weights(side, idf) for side in sides)
+        for start in range(0, len(trial), step):
+            some = slice(start, start + step)
+            cosines[place, :, some] = (first @ second[some].T).toarray()
     return cosines
 
 
@@ -344,19 +352,6 @@ def _sparse_counts(
     rows = np.repeat(np.arange(len(sizes)), sizes)
     shape = len(sizes), columns
     return scipy.sparse.coo_array((np.ones(len(numbers)), (rows, numbers)), shape).tocsr()
-
-
-def _cosines(
-    enrolled: scipy.sparse.csr_array, trial: scipy.sparse.csr_array, out: FloatArray
-) -> None:
-    """Write the cosines of term counts, weighted by TF-IDF, to `out`."""
-    documents = np.bincount(enrolled.indices, minlength=enrolled.shape[1])
-    idf = np.log((1 + enrolled.shape[0]) / (1 + documents)) + 1
-    idf[documents == 0] = 0
-    first, second = (_unit_weights(counts, idf) for counts in (enrolled, trial))
-    step = max(1, _SCORES_AT_ONCE // max(1, len(out)))
-    for start in range(0, out.shape[1], step):
-        out[:, start : start + step] = (first @ second[start : start + step].T).toarray()
 
 
 def _unit_weights(counts: scipy.sparse.csr_array, idf: FloatArray) -> scipy.sparse.csr_array:

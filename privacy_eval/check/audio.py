@@ -94,11 +94,7 @@ def _findings(
     for problem in dict.fromkeys(problem for one in audited for problem in one.problems):
         concerned = [one for one in audited if problem in one.problems]
         names = [f"{one.utterance} {one.problems[problem]}".strip() for one in concerned]
-        yield Finding(
-            RAW_SPEECH if problem == RAW else f"{AUDIO}: {problem}",
-            f"{pair.anonymized.name} ({len(concerned)} of {len(audited)}: {abbreviate(names)})",
-            team,
-            READY if problem in _WARNINGS else ERROR,
-            pair.anonymized / "wav.scp",
-            detail="; ".join(names),
-        )
+        item = f"{pair.anonymized.name} ({len(concerned)} of {len(audited)}: {abbreviate(names)})"
+        what = RAW_SPEECH if problem == RAW else f"{AUDIO}: {problem}"
+        status, file = READY if problem in _WARNINGS else ERROR, pair.anonymized / "wav.scp"
+        yield Finding(what, item, team, status, file, detail="; ".join(names))

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..asv.tree_vectors import TreeVectors
+from ..asv.inputs import TreeVectors
 from ..errors import abbreviate
 from ..io.data_dir import SPEAKER_GENDERS, read_list, read_spk2gender, read_utt2spk
 from ..io.files import read_bytes, relative

@@ -20,9 +20,8 @@ import scipy
 
 from ..asv.backend import LengthNormalization, plda_scores, plda_transform
 from ..errors import PrivacyEvalError, describe
-from ..io.plda import read_plda
 from ..io.scores import read_scores, read_trials
-from ..io.scp import read_vectors
+from ..io.vectors import read_plda, read_vectors
 from ..metrics import TrialScores, score_metrics
 from ..metrics.dialects import DIALECTS, eer_dialects
 from ..metrics.eer import eer_percent, speechbrain_eer
@@ -124,11 +123,6 @@ def agreeing_digits(value: float, expected: float, most: int = ALL_DIGITS) -> in
     return min(most, math.floor(-math.log10(difference)))
 
 
-def _fewest(values: Sequence[float], expected: Sequence[float], most: int = ALL_DIGITS) -> int:
-    pairs = zip(values, expected, strict=True)
-    return min(agreeing_digits(*both, most) for both in pairs)
-
-
 def _score_sets(golden: Path) -> Iterator[Case]:
     """Compare all metrics of score files, as both variants define them, and the EERs of others."""
     dialects = json.loads((golden / "dialects/expected.json").read_text(encoding="utf-8"))
@@ -189,7 +183,8 @@ def _plda(golden: Path) -> Iterator[Case]:
         text = gzip.decompress((folder / f"{name}.gz").read_bytes()).decode()
         first, second, expected = zip(*(line.split() for line in text.splitlines()), strict=True)
         rows = speakers.rows(first, name), utterances.rows(second, name)
-        digits = _fewest(scores[rows].tolist(), [float(score) for score in expected], 7)
+        pairs = zip(scores[rows].tolist(), map(float, expected), strict=True)
+        digits = min(agreeing_digits(*both, 7) for both in pairs)
         yield Case(f"{name}: {len(expected)} scores", _PLDA, digits, 4)
 
 

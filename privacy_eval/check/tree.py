@@ -1,46 +1,47 @@
-"""Check a tree before it is evaluated. No command is run and nothing is written."""
+"""Check a tree before it is evaluated: what is missing, and implausible scores (constant, tied,
+copied, with swapped labels or too high an EER). No command is run and nothing is written.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..errors import PrivacyEvalError, abbreviate
-from ..io.files import relative
-from ..io.inputs import Inputs
+import numpy as np
+from numpy.typing import NDArray
+
+from ..choices import grouped
+from ..errors import PrivacyEvalError, abbreviate, counted
+from ..io.files import OPEN_END, digest, relative
 from ..io.names import look_alike
-from ..metrics.caveats import CAVEATS, SAME_SCORES
+from ..io.score_formats import line_limit
+from ..io.scores import read_scores, read_trials
+from ..metrics import Eer, find_caveats, find_ties, kaldi_eer
+from ..metrics.caveats import CAVEATS, CONSTANT, SAME_SCORES
+from ..metrics.pairing import pair
+from ..metrics.trials import Trials
 from ..products.freshness import Progress, absent
-from ..protocol.protocol import ORIGINAL, Protocol
+from ..protocol.protocol import ORIGINAL, WORDS, Protocol
 from ..results.challenge_text import recognition_records
 from ..results.record_caveats import described, names_of
 from ..results.records import Results, VerificationRecord
 from ..stages import asv_scores, similarity
-from ..stages.access import AsvSystems, Experiment, SystemUnderTest
-from ..stages.collect import (
-    read_emotion,
-    read_recognition,
-    records_of_kind,
-)
+from ..stages.access import AsvSystems, Experiment, SystemUnderTest, TreeAccess
+from ..stages.collect import read_emotion, read_recognition, records_of_kind
 from ..stages.measures import owners_of
-from ..stages.privacy_metrics import rated_words
-from ..tree.attacker_folders import attacker_problems
-from ..tree.conditions import (
-    ConditionFiles,
-    System,
-    TrialCondition,
-    is_needed,
-    original_trial_sets,
-)
+from ..stages.privacy_metrics import rated_words, scores_and_key
+from ..tree.conditions import ConditionFiles, System, TrialCondition, is_needed, original_trial_sets
 from ..tree.discovery import (
+    attacker_problems,
+    data_folders,
     sibling_results_folders,
     suffix_hint,
+    teams_without_systems,
     unmatched_folders,
 )
-from ..tree.editions import teams_without_systems
-from ..tree.keys import data_folders
 from .findings import (
     CREATABLE,
     ERROR,
@@ -53,7 +54,6 @@ from .findings import (
     Report,
     failure,
 )
-from .implausible import check_scores
 from .mismatches import DataSets
 
 NO_SCORES, OUTDATED = "no scores", "no scores of the current trials"
@@ -128,7 +128,12 @@ def check_tree(
         of_teams = AsvSystems(access, protocol, teams if systems else ())
         experiment = Experiment([*systems], out or access.results, of_teams)
         measures, _ = records_of_kind(experiment, "measures")
-        scores = _score_files(present.values(), errors, digests, access.inputs)
+        scores = []  # records that tell only which scores they are of
+        for c in present.values():
+            if c.scores is not None and c.trials is not None and c not in errors:
+                sha256 = digests.get(c) or access.inputs.sha256(c.scores)
+                made_of = {"inputs": {"scores": {"sha256": sha256}}}
+                scores.append(VerificationRecord(c.condition, {}, {}, provenance=made_of))
         results = Results(protocol, tuple(scores), measures=tuple(measures), **found)
         findings += _with_caveats(results.confirm(confirm))
     genders = {c.trials.parent: c.condition.gender for c in present.values() if c.trials}
@@ -170,38 +175,25 @@ def _conditions(
     """Yield a finding for every expected condition that cannot be evaluated."""
     asv, suffix = remedies.asv, team.anon_suffix
     for folder, condition in conditions:
-        c = present.get(condition)
+        c, incomplete = present.get(condition), (condition.label, team.name, INCOMPLETE)
         lacking = asv_scores.missing_inputs(condition, suffix, asv)
         remedy = remedies.of_scores(lacking, suffix)
         if c is None or (c.scores is None and not any(c.folder.glob("[sS]core*"))):
-            yield Finding(
-                NO_SCORES,
-                condition.label,
-                team.name,
-                INCOMPLETE,
-                None if asv.protocol.has_own_scoring else folder / "scores",
-                remedy=remedy,
-                detail="; ".join(map(str, lacking)),
-            )
+            file = None if asv.protocol.has_own_scoring else folder / "scores"
+            why = "; ".join(map(str, lacking))
+            yield Finding(NO_SCORES, *incomplete, file, remedy=remedy, detail=why)
         elif c.scores is not None and c.trials is None and not c.outside:
             tried = abbreviate([relative(path, asv.access.tree) for path in c.key_candidates])
+            item = f"{condition.label} (looked for {tried})"
             key = absent(partial(asv.access.find_key, condition, asv.protocol))
-            yield Finding(
-                NO_KEY,
-                f"{condition.label} (looked for {tried})",
-                team.name,
-                ERROR,
-                c.scores,
-                remedy=remedies.of_inputs(key, suffix),
-            )
+            remedy = remedies.of_inputs(key, suffix)
+            yield Finding(NO_KEY, item, team.name, ERROR, c.scores, remedy=remedy)
         elif c in errors:
             file = c.scores or c.folder
             error = failure(UNUSABLE, errors[c], item=condition.label, team=team.name, file=file)
             is_ours = asv_scores.has_computed_scores(c.folder, asv.access.inputs)
             if error.file == c.scores and is_ours and remedy == CREATABLE:
-                error = Finding(
-                    OUTDATED, condition.label, team.name, INCOMPLETE, file, remedy=remedy
-                )
+                error = Finding(OUTDATED, *incomplete, file, remedy=remedy)
             yield error
 
 
@@ -217,13 +209,9 @@ def _similarity(team: SystemUnderTest, remedies: Remedies) -> Iterator[Finding]:
         for trial_set in asv.protocol.trial_sets():
             lacking = similarity.missing_inputs(trial_set, part, suffix, asv)
             if lacking:
-                yield Finding(
-                    NO_SIMILARITY,
-                    f"{team.name} {trial_set.trials_name}{part.suffix}",
-                    status=INCOMPLETE,
-                    remedy=remedies.of_inputs(lacking, suffix),
-                    detail="; ".join(map(str, lacking)),
-                )
+                item = f"{team.name} {trial_set.trials_name}{part.suffix}"
+                remedy, why = remedies.of_inputs(lacking, suffix), "; ".join(map(str, lacking))
+                yield Finding(NO_SIMILARITY, item, "", INCOMPLETE, remedy=remedy, detail=why)
 
 
 def _recognition(
@@ -252,20 +240,6 @@ def _recognition(
             except Exception as error:
                 yield failure(EMOTIONS, error, team=system.name, file=table.path)
     yield from _fewer_than_others(systems)
-
-
-def _score_files(
-    present: Iterable[ConditionFiles],
-    unusable: Collection[ConditionFiles],
-    digests: Mapping[ConditionFiles, str],
-    inputs: Inputs,
-) -> Iterator[VerificationRecord]:
-    """Yield records that tell only which scores they are of, by the digests if these were read."""
-    for c in present:
-        if c.scores is not None and c.trials is not None and c not in unusable:
-            sha256 = digests.get(c) or inputs.sha256(c.scores)
-            made_of = {"inputs": {"scores": {"sha256": sha256}}}
-            yield VerificationRecord(c.condition, {}, {}, provenance=made_of)
 
 
 def _with_caveats(results: Results) -> Iterator[Finding]:
@@ -329,3 +303,153 @@ def _folders(systems: Sequence[System], asv: AsvSystems) -> Iterator[Finding]:
             yield Finding(NO_RECOGNITION, system.name)
         if asv.protocol.emotion and not system.emotion:
             yield Finding(NO_EMOTION, system.name)
+
+
+#: Fraction of the original EER. Anonymization raises the EER; among the published systems only
+#: K2 falls below half of it, for a few sets.
+FAR_BELOW = 0.5
+#: In standard deviations of the scores. Float sums differ by processor in the 5th digit; any
+#: change of a voice changes scores by more.
+NEARLY_EQUAL = 1e-3
+
+LOW = "EER of anonymized speech below half that of original speech"
+SAME = "scores (nearly) identical to those of another condition"
+LEFT_OUT = "trials without a score or scores without a trial, left out"
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """A condition's scores, sorted by trial."""
+
+    files: ConditionFiles
+    trials: NDArray[np.int64]
+    values: NDArray[np.float64]
+    eer: Eer
+
+
+def check_scores(
+    conditions: Iterable[ConditionFiles],
+    access: TreeAccess,
+    *,
+    read: bool = True,
+    ids: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> tuple[dict[ConditionFiles, Exception], list[Finding], dict[ConditionFiles, str]]:
+    """Read the scores of conditions that have trial keys; return why some cannot be read,
+    implausible scores, and digests that tell other scores apart, in any order.
+
+    Parameters
+    ----------
+    read : bool
+        False: read only the keys.
+    ids : sequence of str
+        As of `pair`.
+    """
+    readable = [c for c in conditions if c.outside or c.scores is None or c.trials is not None]
+    readable.sort(key=lambda c: (c.condition.system, c.condition.label))
+    trial_sets = grouped(
+        readable, lambda c: (c.condition.data_set, c.condition.split, c.condition.gender)
+    )
+    errors: dict[ConditionFiles, Exception] = {}
+    findings: list[Finding] = []
+    digests: dict[ConditionFiles, str] = {}
+    done, inputs = 0, access.inputs
+    for of_set in trial_sets.values():
+        keys: dict[Path, Trials] = {}
+        first_with: dict[str, ConditionFiles] = {}
+        for group in grouped(of_set, lambda c: c.condition.system).values():
+            scores: list[_Scores] = []
+            for c in group:
+                done += 1
+                try:
+                    path, key = scores_and_key(c, access.tree, inputs)
+                    if key not in keys:
+                        keys[key] = read_trials(inputs.load(key), format="kaldi")
+                    if read:
+                        inputs.sha256(path, line_limit(key, len(keys[key])))
+                        found = read_scores(inputs.load(path), format="kaldi")
+                        trials = pair(found, keys[key], allow_missing=access.allow_missing, ids=ids)
+                        findings += _implausible(c, trials, scores)
+                except Exception as error:  # whatever is wrong with one submission
+                    errors[c] = error
+                if read and progress is not None:
+                    progress(done, len(readable), f"{c.condition.system} {c.condition.label}")
+            findings += _compare(scores, first_with, digests)
+    return errors, findings, digests
+
+
+def _implausible(c: ConditionFiles, trials: Trials, others: list[_Scores]) -> Iterator[Finding]:
+    """Check the scores of a single condition; add them to `others` unless they are constant."""
+
+    def finding(problem: str, text: str = "", **more: Any) -> Finding:
+        item = f"{c.condition.label} ({text})" if text else c.condition.label
+        return Finding(problem, item, c.condition.system, file=c.scores, **more)
+
+    scores = trials.scores
+    for file in trials.ends_open:
+        yield replace(finding(OPEN_END), file=file)
+    yield from map(finding, trials.remarks)
+    if trials.missing or trials.extra:
+        left_out = f"{counted(trials.missing, 'trial')}, {counted(trials.extra, 'score')}"
+        yield finding(LEFT_OUT, left_out, status=INCOMPLETE)
+    eer = kaldi_eer(scores)
+    is_baseline = c.condition.is_original and c.condition.asv_model == ORIGINAL
+    ties = find_ties(trials)
+    counts = eer.n_target, eer.n_nontarget
+    caveats = find_caveats(eer.value, *counts, is_original=is_baseline, ties=ties)
+    for key, reason in caveats.items():
+        if CAVEATS[key].announced and CAVEATS[key].concerns("eer"):
+            unranked = not (CAVEATS[key].ranked or c.condition.is_original)
+            status = INCOMPLETE if unranked else READY
+            problem = CAVEATS[key].reason
+            text = reason.removeprefix(problem).strip(": ") or f"{100 * eer.value:.1f} %"
+            yield finding(problem, text, status=status)
+    if CONSTANT in caveats:
+        return
+    others.append(_Scores(c, *trials.in_order_of_names, eer))
+
+
+def _compare(
+    of_system: Sequence[_Scores],
+    first_with: dict[str, ConditionFiles],
+    digests: dict[ConditionFiles, str],
+) -> Iterator[Finding]:
+    """Compare a system's scores of one trial set with each other and those of other systems."""
+    originals = {s.files.condition.asv_model: s for s in of_system if s.files.condition.is_original}
+    baseline = originals.get(ORIGINAL)
+    for scores in of_system:
+        c = scores.files
+        system, label = c.condition.system, c.condition.label
+        scale = np.median(np.abs(scores.values)) or 1.0  # whatever single scores are
+        with np.errstate(over="ignore"):
+            coarse = (scores.values / scale).astype(np.float16) + np.float16(0)  # no -0
+        content = digests[scores.files] = digest(scores.trials.tobytes() + coarse.tobytes())
+        same = first_with.setdefault(content, c)
+        if c.condition.is_original:
+            continue
+        base = originals.get(c.condition.asv_model)
+        if same is c and base is not None and _nearly_equal(scores, base):
+            same = base.files
+        if same is not c and c.condition.attacker != WORDS:
+            other, its_label = same.condition.system, same.condition.label
+            name = its_label if other == system else f"{other} {its_label}"
+            yield Finding(SAME, f"{label} = {name}", system, file=c.scores)
+            if other != system:
+                yield Finding(SAME, f"{its_label} = {system} {label}", other, file=same.scores)
+        if baseline is not None and _far_below(scores.eer, baseline.eer):
+            values = f"{100 * scores.eer.value:.1f}, original: {100 * baseline.eer.value:.1f} %"
+            yield Finding(LOW, f"{label} ({values})", system, file=c.scores)
+
+
+def _nearly_equal(a: _Scores, b: _Scores) -> bool:
+    return np.array_equal(a.trials, b.trials) and bool(
+        np.all(np.abs(a.values - b.values) <= NEARLY_EQUAL * np.std(b.values))
+    )
+
+
+def _far_below(anonymized: Eer, original: Eer) -> bool:
+    """Whether an EER is significantly and substantially lower."""
+    return (
+        anonymized.value < FAR_BELOW * original.value
+        and anonymized.interval_if_independent[1] < original.interval_if_independent[0]
+    )

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
-from ..io.kaldi_options import read_options
-from ..io.schema import to_plain
-from ..metrics.wer import ratio_bootstrap
+from ..io.schema import read_options, to_plain
+from ..metrics.utility import ratio_bootstrap
 from ..speech.audio import Audio, AudioReader
 from ..speech.features import (
     CHALLENGE_MFCC,

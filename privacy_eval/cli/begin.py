@@ -29,7 +29,7 @@ def _size(name: str, default: int | None, help: str) -> Options:
 
     def size(text: str) -> int:
         from ..simulate import DEMO_SIZES
-        from ..simulate.demo_speech import SPEECH_SIZES
+        from ..simulate.speech import SPEECH_SIZES
 
         known = {**DEMO_SIZES, **{f"speech {n}": numbers for n, numbers in SPEECH_SIZES.items()}}
         return one_of(known[name])(text)
@@ -162,7 +162,7 @@ def run_demo_tree(arguments: argparse.Namespace) -> int:
 
 
 def run_demo_speech(arguments: argparse.Namespace) -> int:
-    from ..simulate.demo_speech import DemoSpeech, write_demo_speech
+    from ..simulate.speech import DemoSpeech, write_demo_speech
 
     given = vars(arguments)
     demo = DemoSpeech(**{name: given[name] for name in DemoSpeech.__dataclass_fields__})

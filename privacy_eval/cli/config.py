@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..io.kaldi_options import read_option_lines
+from ..io.schema import read_option_lines
 from ..stages.recipe import stage_number
 from .options import HelpFormatter
 

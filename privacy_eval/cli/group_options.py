@@ -10,7 +10,7 @@ from ..options import value
 from .options import log
 
 if TYPE_CHECKING:
-    from ..io.labels import Labels
+    from ..io.user_tables import Labels
 
 
 _COLUMN = "also by groups of speakers: a column of a CSV, or spk2gender; may be repeated"
@@ -20,7 +20,7 @@ BY = value("FILE:COLUMN", _COLUMN, action="append")
 
 def read_by(by: Sequence[str]) -> list[Labels]:
     """Read the labels of every `FILE:COLUMN`."""
-    from ..io.labels import read_labels
+    from ..io.user_tables import read_labels
 
     labels: dict[str, Labels] = {}
     for one in map(read_labels, by):

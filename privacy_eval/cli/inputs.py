@@ -10,30 +10,29 @@ from typing import TYPE_CHECKING
 
 from ..choices import DEMO_MARKER, grouped
 from ..errors import FIRST, PrivacyEvalError, UsageError, abbreviate, counted, in_job, printable
-from ..io.inputs import Inputs
+from ..io.files import Inputs
 from ..io.names import look_alike
 from ..options import fill
-from ..products.failures import record_failures
-from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date
+from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date, record_failures
 from ..protocol.protocol import Protocol, load_protocol
 from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
-from ..tree.attacker_folders import attacker_problems
 from ..tree.conditions import System
 from ..tree.discovery import (
+    attacker_problems,
     check_suffixes,
     find_systems,
     parent_hint,
     sibling_results_folders,
     suffix_of_unmatched,
+    teams_without_systems,
     unmatched_folders,
 )
-from ..tree.editions import teams_without_systems
 from .jobs import Jobs
 from .options import LOGGED, beginnings, log, log_once, output_folder, progress
 
 if TYPE_CHECKING:
     from ..asv.backend import PldaBackend
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
     from ..numbers.report_sources import ReportSources
     from ..speech.encoders import EncoderChoice
 
@@ -246,8 +245,8 @@ def run_settings(arguments: argparse.Namespace, *, finish: bool = True, nj: int 
 
 
 def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
+    from ..asv.inputs import BACKEND_FILES
     from ..asv.model_folder import load_backend
-    from ..asv.tree_vectors import BACKEND_FILES
 
     if arguments.backend != "plda":
         return None
@@ -261,7 +260,7 @@ def load_model(arguments: argparse.Namespace) -> PldaBackend | None:
 
 
 def load_vectors(arguments: argparse.Namespace, path: Path, *, double: bool = False) -> Vectors:
-    from ..io.scp import read_vectors
+    from ..io.vectors import read_vectors
 
     vectors = read_vectors(
         path,

@@ -79,9 +79,15 @@ VERBS: dict[str, Options] = {
 
 def run_listening(arguments: argparse.Namespace) -> int:
     from ..io.files import digest
-    from ..listening.report import FIGURES, RESULTS, figures_source
     from ..listening.store import read_listening_test
-    from ..listening.tables import listening_test_tables, objective_and_subjective, summary
+    from ..listening.tables import (
+        FIGURES,
+        RESULTS,
+        figures_source,
+        listening_test_tables,
+        objective_and_subjective,
+        summary,
+    )
     from ..numbers.report_data import read_report_data
     from ..numbers.report_sources import ReportSources
     from ..protocol.protocol import load_protocol

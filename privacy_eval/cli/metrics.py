@@ -17,10 +17,10 @@ from .group_options import BY, check_groups, group_caveats, read_by
 from .options import Options, check_plot, few_replicates, log, print_json, refuse_given
 
 if TYPE_CHECKING:
-    from ..attackers.strongest import Strongest
+    from ..attackers.fusion import Strongest
     from ..metrics import Evaluation, Metric, Trials, TrialScores, Variant
-    from ..metrics.comparison import Comparison
     from ..metrics.eer import SpeakerEer
+    from ..metrics.evaluation import Comparison
     from ..metrics.groups import GroupReport
 
 _COLUMNS = (
@@ -354,7 +354,7 @@ def _evaluate(
 
     if not arguments.bootstrap:
         return evaluate_variants(trials)
-    from ..io.trial_speakers import with_speakers
+    from ..io.scores import with_speakers
 
     trials = with_speakers(trials, *speakers)
     drawn = speaker_bootstrap(trials, replicates=arguments.bootstrap, seed=arguments.seed)
@@ -413,7 +413,7 @@ def _show(
     shown = {v: {name: of[v] for name, of in evaluated.items()} for v in shown_variants(arguments)}
     comparisons = {}
     if others:
-        from ..metrics.comparison import compare_evaluations
+        from ..metrics.evaluation import compare_evaluations
 
         comparisons = {v: compare_evaluations(of) for v, of in shown.items()}
     if arguments.format == "json":
@@ -639,7 +639,7 @@ def show_strongest(
     more: Mapping[str, object],
 ) -> None:
     """Print the EERs of all attackers, the lowest one, and that corrected for the choice."""
-    from ..attackers.strongest import strongest
+    from ..attackers.fusion import strongest
     from ..io.schema import to_plain
     from ..metrics import withholding_caveat
 
@@ -715,7 +715,8 @@ def _overestimates(name: str, attackers: Mapping[str, Evaluation]) -> dict[str, 
     aligned or normalized variant of its own, as files are named."""
     from ..choices import SPECTRUM
     from ..metrics.caveats import WEAKER_THAN_SPECTRUM, WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
-    from ..metrics.comparison import is_weaker, overestimate_reason, paired_bounds
+    from ..metrics.confidence import paired_bounds
+    from ..metrics.evaluation import is_weaker, overestimate_reason
     from ..protocol.protocol import CHALLENGE_ATTACKERS, WORDS, is_variant
 
     own, one, caveats = attackers[name], attacker_id(name), dict[str, str]()

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..choices import ENCODERS, FIGURE_FORMATS
 from ..errors import PrivacyEvalError, UsageError, in_job, printable
-from ..io.confine import refuse_symlinks_below
+from ..io.files import refuse_symlinks_below
 from ..options import (
     choice,
     described,

@@ -211,7 +211,7 @@ def run_report(arguments: argparse.Namespace) -> int:
         return _statement(arguments)
     insert = None
     if arguments.listening:
-        from ..listening.report import listening_insert
+        from ..listening.tables import listening_insert
 
         insert = listening_insert(arguments.listening)
     product = report_product(

@@ -14,11 +14,10 @@ from . import metrics
 from .options import Options, log, refuse_given
 
 if TYPE_CHECKING:
-    from ..asv.enrollment import Enrollment
+    from ..asv.inputs import Enrollment
     from ..asv.trials import Scorer
-    from ..attackers.alignment import Alignment
-    from ..attackers.normalization import Cohorts
-    from ..io.scp import Vectors
+    from ..attackers.alignment import Alignment, Cohorts
+    from ..io.vectors import Vectors
     from ..metrics.trials import Trials
 
 _ALIGN = "map enrollment to trial vectors of unit length, as learnt from pairs"
@@ -117,7 +116,7 @@ _COHORT = ("cohort", "cohort_anonymized", "cohort_spk2utt")
 
 
 def run_asv_scores(arguments: argparse.Namespace) -> int:
-    from ..asv.enrollment import load_enrollment
+    from ..asv.inputs import load_enrollment
     from ..asv.trials import score_trials
     from ..io.files import write_text
     from ..io.scores import format_scores, read_trial_list
@@ -178,11 +177,11 @@ def _check_alignment(arguments: argparse.Namespace) -> None:
 
 def _aligned(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> Scorer:
     """Score by the cosine of aligned vectors, normalized if there is a cohort."""
-    from ..attackers.alignment import no_alignment
+    from ..attackers.alignment import Alignment
     from ..stages.aligned_scores import aligned_scorer
 
     if arguments.align is None:
-        return aligned_scorer(no_alignment(), None)
+        return aligned_scorer(Alignment(), None)
     alignment = _learn(arguments, enrollment, trials)
     return aligned_scorer(alignment, _cohorts(arguments, enrollment, trials))
 
@@ -232,13 +231,12 @@ def _mapped(
 
 def _learn(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> Alignment:
     """Learn the alignment from the utterances that both sides have."""
-    from ..attackers.alignment import no_alignment
-    from ..attackers.training import describe_pairs, learn_alignment, pairs_of
+    from ..attackers.alignment import Alignment, describe_pairs, learn_alignment, pairs_of
     from ..io.data_dir import read_spk2utt
     from .inputs import load_vectors
 
     if arguments.align == "none":
-        return no_alignment()
+        return Alignment()
     original = load_vectors(arguments, arguments.align_from, double=True)
     anonymized = load_vectors(arguments, arguments.align_to, double=True)
     pairs = pairs_of(original, anonymized)
@@ -257,7 +255,7 @@ def _cohorts(
     arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials
 ) -> Cohorts | None:
     """Return the mean vectors of the training speakers that scores are normalized by."""
-    from ..attackers.training import learn_cohorts
+    from ..attackers.alignment import learn_cohorts
     from ..io.data_dir import read_spk2utt
     from .inputs import load_vectors
 
@@ -279,14 +277,14 @@ def _cohorts(
 def _refuse_shared(
     path: Path, training: Mapping[str, str | None], enrollment: Enrollment, trials: Trials
 ) -> None:
-    from ..attackers.disjoint import refuse_shared
+    from ..attackers.discriminant import refuse_shared
 
     refuse_shared(path, training, enrollment.members, trials.utterance.used)
 
 
 def run_text_scores(arguments: argparse.Namespace) -> int:
     """Score the trials; log what the scores do not say."""
-    from ..asv.enrollment import load_enrollment
+    from ..asv.inputs import load_enrollment
     from ..attackers.words import words_of_trials
     from ..io.files import write_text
     from ..io.scores import format_scores
@@ -379,8 +377,7 @@ def _log_overlap(
 def run_fuse_scores(arguments: argparse.Namespace) -> int:
     from ..attackers.fusion import fuse_scores
     from ..io.files import write_text
-    from ..io.scores import format_scores, read_scores, read_trials
-    from ..io.trial_speakers import with_speakers
+    from ..io.scores import format_scores, read_scores, read_trials, with_speakers
     from ..metrics.pairing import score_table
 
     if arguments.folds < LEAST_FOLDS:
@@ -421,7 +418,7 @@ def log_counts(out: Path, n_target: int, n_nontarget: int, missing: int) -> None
 
 
 def run_merge(arguments: argparse.Namespace) -> int:
-    from ..asv.ranks import holds_ranks
+    from ..asv.identification import holds_ranks
 
     paths = arguments.counts
     if len({path.resolve() for path in paths}) < len(paths):
@@ -439,7 +436,7 @@ def _counts(arguments: argparse.Namespace) -> int:
 
 
 def _ranks(arguments: argparse.Namespace) -> int:
-    from ..asv.ranks import merge_ranks, read_ranks, write_ranks
+    from ..asv.identification import merge_ranks, read_ranks, write_ranks
     from .vectors import log_ranks
 
     ranks = merge_ranks({path: read_ranks(path) for path in arguments.counts})
@@ -450,7 +447,7 @@ def _ranks(arguments: argparse.Namespace) -> int:
 
 def run_zebra(arguments: argparse.Namespace) -> int:
     from ..compat import zebra  # matplotlib, which few verbs need
-    from ..metrics.zebra import CATEGORICAL_TAGS
+    from ..metrics.llr import CATEGORICAL_TAGS
 
     if not arguments.label:
         raise PrivacyEvalError("the label is empty")

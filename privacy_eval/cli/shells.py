@@ -182,7 +182,7 @@ def _check_values(options: argparse.Namespace) -> int:
 def _other_edition(options: argparse.Namespace, protocol: Protocol) -> str | None:
     """Describe the edition that the tree looks like, if it is not the bundled one chosen."""
     from ..protocol.protocol import bundled
-    from ..tree.editions import looks_like
+    from ..tree.discovery import looks_like
 
     tree = options.tree
     other = (

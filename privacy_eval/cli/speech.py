@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..speech.audio import AudioReader
 
     Extracted = tuple[str, Iterator[tuple[str, NDArray[np.float32] | None]]]
-    from ..speech.phones import PhoneRecognizer
+    from ..speech.utility import PhoneRecognizer
 
 _SCP_BASE = "base folder of relative paths in wav.scp; default: . or else the data folder"
 _F0 = "data folder with wav.scp, or folder of <utterance>.f0 (Hz every 10 ms)"
@@ -177,7 +177,7 @@ def run_data_dir(arguments: argparse.Namespace) -> int:
 
 def _next(arguments: argparse.Namespace, is_outside: bool) -> list[str]:
     """Return the next steps for the user, as lines to print."""
-    from ..asv.tree_vectors import BACKEND_FILES
+    from ..asv.inputs import BACKEND_FILES
     from ..protocol.protocol import own_entry
     from ..tree.from_audio import EXTRACTOR_FILES, MODEL, PROTOCOL
 
@@ -375,7 +375,7 @@ def run_quality(arguments: argparse.Namespace) -> int:
     import numpy as np
 
     from ..metrics.caveats import CAVEATS, LEVEL, MOST_LEVEL_DIFFERENCE, OTHER_LEVEL
-    from ..speech.dnsmos import QUALITIES, level_db, load_dnsmos
+    from ..speech.utility import QUALITIES, level_db, load_dnsmos
     from .audio import audio_reader, speaker_intervals, utterance_values
 
     dnsmos = load_dnsmos(arguments.cache)
@@ -407,7 +407,7 @@ def run_quality(arguments: argparse.Namespace) -> int:
 def run_phones(arguments: argparse.Namespace) -> int:
     import numpy as np
 
-    from ..speech.phones import load_phone_recognizer, phone_errors
+    from ..speech.utility import load_phone_recognizer, phone_errors
     from .audio import audio_reader, speaker_intervals, utterance_values
 
     recognizer = load_phone_recognizer()
@@ -469,8 +469,8 @@ def _references(
 def run_pitch(arguments: argparse.Namespace) -> int:
     from ..io.data_dir import read_utt2spk
     from ..io.results_txt import ResultsTxt, format_results_txt
-    from ..metrics.pitch import mismatched_pairs, pitch_correlation, summarize
-    from ..speech.pitch import tracks_of
+    from ..metrics.utility import mean_and_std, mismatched_pairs, pitch_correlation
+    from ..speech.utility import tracks_of
 
     original, anonymized = (
         tracks_of(
@@ -497,23 +497,23 @@ def run_pitch(arguments: argparse.Namespace) -> int:
             correlations[utterance] = pitch_correlation(*tracks[utterance])
         if report is not None:
             report(done, len(both), utterance)
-    summary = summarize(list(correlations.values()))
+    mean, std = mean_and_std(list(correlations.values()))
     utt2spk = arguments.original / "utt2spk"
     speaker_of = read_utt2spk(utt2spk) if utt2spk.is_file() else {}
     pairs = mismatched_pairs({u: speaker_of.get(u, "") for u in both})
     by_chance = [pitch_correlation(tracks[a][0], tracks[b][1]) for a, b in pairs]
-    chance = summarize(by_chance).mean if by_chance else None
+    chance = mean_and_std(by_chance)[0] if by_chance else None
     stretched = [u for u, (a, b) in tracks.items() if not 1 / 1.2 <= a.size / b.size <= 1.2]
     if stretched:
         text = "lengths differ by more than 20 %, and stretching lowers the correlation"
         log(f"privacy-eval: warning: {text}: {len(stretched)} ({abbreviate(stretched)})")
     name = arguments.name or arguments.original.resolve().name
     if arguments.format == "json":
-        of_set = {"mean": summary.mean, "std": summary.std, "chance": chance}
+        of_set = {"mean": mean, "std": std, "chance": chance}
         plain = {**of_set, "stretched": stretched, "utterances": correlations}
         print_json(plain)
         return 0
-    values = {"pitch_correlation_mean": summary.mean, "pitch_correlation_std": summary.std}
+    values = {"pitch_correlation_mean": mean, "pitch_correlation_std": std}
     if chance is not None:
         values["pitch_correlation_chance"] = chance
     print(format_results_txt(ResultsTxt(utility={name: values})), end="")

@@ -13,7 +13,7 @@ from .options import Options
 if TYPE_CHECKING:
     from ..io.user_metrics import UserMetric
     from ..study.protocol import StudyProtocol
-    from ..study.tasks import Task
+    from ..study.run import Task
 
 _CONF = "the study: metric_study (default), or a YAML file"
 

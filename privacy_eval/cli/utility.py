@@ -16,9 +16,8 @@ from .options import Options, few_replicates, log, print_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..io.measures import Measures
-    from ..io.predictions import Prediction
-    from ..metrics.wer import WordErrors
+    from ..io.user_tables import Measures, Prediction
+    from ..metrics.utility import WordErrors
     from ..stages.word_errors import WordErrorCounts
 
 _TRANSCRIPTS = "transcripts: Kaldi's text, STM, CTM, trn, SegLST, manifest, or CSV with a header"
@@ -183,9 +182,9 @@ _Sets = dict[str, dict[str, list["Prediction"]]]
 
 def run_uar(arguments: argparse.Namespace) -> int:
     from ..io.data_dir import read_utt2spk
-    from ..io.predictions import read_predictions
     from ..io.transcripts import refuse_utterances, speakers_of
-    from ..metrics.recall import mean_of_folds, recalls
+    from ..io.user_tables import read_predictions
+    from ..metrics.utility import mean_of_folds, recalls
 
     utt2spk = read_utt2spk(arguments.utt2spk)
     by_set: _Sets = {}
@@ -231,7 +230,7 @@ def _merged(path: Path, by_set: _Sets) -> _Sets:
     """Log classes that only references or predictions have; return sets once more, under another
     name, in which those count as another class that the challenge counts so."""
     from ..io.names import vocabulary_notes
-    from ..metrics.recall import MERGED
+    from ..metrics.utility import MERGED
 
     sets: _Sets = {}
     for name, of_speaker in by_set.items():
@@ -256,7 +255,7 @@ def _groups_uar(
 ) -> dict[str, Any]:
     """Return the mean UAR over the speakers of each group as plain values, with intervals if there
     is a bootstrap."""
-    from ..metrics.wer import SpeakerSums, group_rates
+    from ..metrics.utility import SpeakerSums, group_rates
 
     names = tuple(folds)
     uars = tuple(folds[name]["uar"] for name in names)
@@ -311,8 +310,8 @@ _COLUMNS = (
 def run_measures(arguments: argparse.Namespace) -> int:
     from ..io.csv_text import csv_text
     from ..io.data_dir import read_utt2spk
-    from ..io.measures import read_measures
     from ..io.transcripts import speakers_of
+    from ..io.user_tables import read_measures
 
     first = read_measures(arguments.file)
     _log_ignored(arguments.file, first)
@@ -364,8 +363,8 @@ def _paired(arguments: argparse.Namespace, first: Measures) -> dict[str, dict[st
     """Read the measures of the second system that the first has, too, of the same utterances;
     with --allow-missing, both are left with the utterances that both have."""
     from ..errors import PrivacyEvalError, abbreviate
-    from ..io.measures import read_measures
     from ..io.transcripts import refuse_utterances
+    from ..io.user_tables import read_measures
 
     others = read_measures(arguments.versus)
     _log_ignored(arguments.versus, others)
@@ -405,7 +404,7 @@ def _described(
     import math
 
     from ..io.schema import to_plain
-    from ..metrics.wer import SpeakerSums, rate_difference
+    from ..metrics.utility import SpeakerSums, rate_difference
 
     plain: dict[str, Any] = {"mean": math.fsum(values.values()) / len(values), "interval": None}
     drawn = {"replicates": arguments.bootstrap, "seed": arguments.seed}

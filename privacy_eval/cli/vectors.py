@@ -15,17 +15,12 @@ from .group_options import BY, plain_groups, print_rates, read_by
 from .options import Options, check_plot, log, print_json, progress, refuse_given
 
 if TYPE_CHECKING:
-    from ..asv.amount import KnownSpeech
-    from ..asv.galleries import Gallery, Identification
-    from ..asv.ranks import RankedTests
+    from ..asv.galleries import Gallery, GalleryTests, KnownSpeech
+    from ..asv.identification import Identification, RankedTests
     from ..asv.voice_similarity import SimilarityResult
-    from ..io.scp import Vectors
-    from ..metrics.amount import Amount, AmountCurve
-
-    #: A gallery, the vectors of tests, and the file of their speakers.
-    _Compared = tuple[Gallery, Vectors, Path]
     from ..attackers.attributes import AttributeInference
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
+    from ..metrics.amount import Amount, AmountCurve
 
 _GALLERY_SIZES = "default: 2,5,10,20,... and all enrolled speakers"
 _FROM_SCORES = (
@@ -193,9 +188,9 @@ def run_identification(arguments: argparse.Namespace) -> int:
 
 
 def _files(arguments: argparse.Namespace) -> int:
-    from ..asv.enrollment import load_enrollment
-    from ..asv.galleries import Gallery, identified, rank_tests
-    from ..asv.ranks import write_ranks
+    from ..asv.galleries import Gallery, GalleryTests
+    from ..asv.identification import identified, write_ranks
+    from ..asv.inputs import load_enrollment
     from ..errors import PrivacyEvalError
     from .inputs import load_model, load_vectors
 
@@ -210,38 +205,36 @@ def _files(arguments: argparse.Namespace) -> int:
         )
 
     more = arguments.distractors and gallery("distractors", "distractors_spk2utt")
-    compared = (
+    tests = GalleryTests(
         gallery("enroll_vectors", "spk2utt"),
         load_vectors(arguments, arguments.trial_vectors),
         arguments.utt2spk,
+        arguments.backend,
+        load_model(arguments),
+        arguments.length,
+        more,
+        replicates=arguments.bootstrap,
+        seed=arguments.seed,
     )
-    options: dict[str, Any] = {"backend": arguments.backend, "model": load_model(arguments)}
-    options |= {"replicates": arguments.bootstrap, "seed": arguments.seed}
-    tests: dict[str, Any] = {"length": arguments.length, "distractors": more}
     galleries, drawn = arguments.gallery_sizes, (arguments.bootstrap, arguments.seed)
-    tests |= options
-    ranks = rank_tests(*compared, sizes=galleries, job=arguments.job, progress=progress(), **tests)
+    ranks = tests.rank(galleries, arguments.job, progress())
     if arguments.job is not None:
         write_ranks(arguments.out, ranks)
         log_ranks(arguments.out, ranks)
         return 0
-    curve = _amount_of_vectors(arguments, compared, options)
-    groups = _groups(arguments, compared, tests)
+    curve = _amount_of_vectors(arguments, tests)
+    groups = _groups(arguments, tests)
     attack = identified(ranks, galleries, arguments.rank, *drawn)
     return _show(arguments, attack, curve, groups)
 
 
-def _groups(
-    arguments: argparse.Namespace, compared: _Compared, options: dict[str, Any]
-) -> dict[str, Any]:
+def _groups(arguments: argparse.Namespace, tests: GalleryTests) -> dict[str, Any]:
     """Return the rates of groups of speakers in galleries of their own as plain values, with
     intervals if there is a bootstrap: of the whole one, and of one as large as the smallest."""
-    from ..asv.group_galleries import groups_of_gallery, identify_groups
-
-    plain, (gallery, _, utt2spk) = {}, compared
+    plain = {}
     for labels in read_by(arguments.by or ()):
-        group_of, without = groups_of_gallery(gallery, utt2spk, labels, options["distractors"])
-        found = identify_groups(*compared, group_of, rank=arguments.rank, **options)
+        group_of, without = tests.groups(labels)
+        found = tests.identify_groups(group_of, arguments.rank)
         groups: dict[str, dict[str, Any]] = {}
         for name, of in found.items():
             groups[name] = {
@@ -270,8 +263,7 @@ def _check_job(arguments: argparse.Namespace) -> None:
 
 
 def _ranks(arguments: argparse.Namespace) -> int:
-    from ..asv.galleries import identified
-    from ..asv.ranks import read_all_ranks
+    from ..asv.identification import identified, read_all_ranks
 
     vectors = ("enroll_vectors", "trial_vectors", "utt2spk", "model", "distractors")
     others = (*vectors, "sentences", "by", "scores", "job", "out")
@@ -331,18 +323,14 @@ def _show(
     return 0
 
 
-def _amount_of_vectors(
-    arguments: argparse.Namespace, compared: _Compared, options: dict[str, Any]
-) -> AmountCurve | None:
+def _amount_of_vectors(arguments: argparse.Namespace, tests: GalleryTests) -> AmountCurve | None:
     """Compute and plot the curve over the amount of speech, if it was asked for."""
-    from ..asv.amount import amount_of_vectors
-
     if not arguments.sentences:
         return None
     if arguments.distractors is not None:
         raise UsageError("--sentences goes without --distractors")
-    known = _known(arguments, compared[0].enrollment.members)
-    curve = amount_of_vectors(*compared, arguments.sentences, known=known, **options)
+    known = _known(arguments, tests.gallery.enrollment.members)
+    curve = tests.amounts(arguments.sentences, known=known)
     _plot(arguments, curve)
     return curve
 
@@ -351,9 +339,9 @@ def _known(
     arguments: argparse.Namespace, enrolled: Mapping[str, Sequence[str]] | None = None
 ) -> KnownSpeech:
     """Read what else is known of the test utterances."""
-    from ..asv.amount import KnownSpeech
+    from ..asv.galleries import KnownSpeech
     from ..io.data_dir import read_utt2dur, read_utt2spk
-    from ..io.ids import sessions_of
+    from ..io.names import sessions_of
 
     speaker_of = read_utt2spk(arguments.utt2spk)
     members = {u: speaker for speaker, of in (enrolled or {}).items() for u in of}
@@ -363,8 +351,7 @@ def _known(
 
 
 def _scores(arguments: argparse.Namespace) -> int:
-    from ..io.scores import read_scores, read_trials
-    from ..io.trial_speakers import with_speakers
+    from ..io.scores import read_scores, read_trials, with_speakers
     from ..metrics.amount import amounts
     from ..metrics.pairing import pair
 
@@ -386,11 +373,13 @@ def _scores(arguments: argparse.Namespace) -> int:
 def _plot(arguments: argparse.Namespace, curve: AmountCurve) -> None:
     if arguments.plot is None:
         return
-    from ..report.figures.amount import amount_plot
     from ..report.figures.drawing import Drawing, write
+    from ..report.figures.identification import amount_plot
 
     file: Path = arguments.plot
-    drawing = Drawing(file.stem, "Error rates by the amount of speech.", amount_plot(curve))
+    drawing = Drawing(
+        file.stem, "Error rates by the amount of speech.", amount_plot({"": curve.equal})
+    )
     write(drawing, file.parent, [file.suffix[1:]])
 
 

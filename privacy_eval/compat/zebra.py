@@ -38,15 +38,13 @@ from ..metrics import (
     withholding_caveat,
     zebra,
 )
-from ..metrics.curves import PriorProfile
+from ..metrics.llr import CATEGORICAL_TAGS, NO_EVIDENCE_TAG, PriorProfile, Zebra, ece_profile
 from ..metrics.pairing import pair
 from ..metrics.pav import FloatArray
 from ..metrics.trials import Trials
-from ..metrics.zebra import CATEGORICAL_TAGS, NO_EVIDENCE_TAG, Zebra, ece_profile
 from ..report.figures import style
-from ..report.figures.draw import draw_into
-from ..report.figures.drawing import Drawing, write
-from ..report.figures.ece import Over, Profile, profile_panel
+from ..report.figures.curves import Over, Profile, profile_panel
+from ..report.figures.drawing import Drawing, draw_into, write
 from ..report.figures.plot import Plot
 
 #: Default label of a profile.

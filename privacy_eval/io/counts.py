@@ -21,7 +21,7 @@ from ..metrics.counts import KEY_BITS, ScoreCounts, count_scores, merge_counts, 
 from ..metrics.pairing import pair_shard
 from ..metrics.trials import Trials
 from .files import Loaded, atomic_path, read_bytes
-from .json_text import checksum, load_json, take_checksum
+from .schema import checksum, load_json, take_checksum
 
 _FORMAT = "privacy_eval counts 1"
 _MOST_HEADER_BYTES = 1 << 20

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..choices import grouped, missing_among
-from ..errors import PrivacyEvalError, abbreviate, counted, shorten
+from ..errors import PrivacyEvalError, abbreviate, counted, refuse_names, shorten
 from .csv_text import SPEAKERS, UTTERANCES, is_header, read_table
 from .files import MAX_TEXT_BYTES, Loaded, ask_if_cut, atomic_folder, load, read_bytes, read_text
-from .ids import decode_id
+from .names import decode_id
 
 #: Files that Kaldi adds to a folder when it computes features.
 FEATURE_FILES = ("utt2dur", "utt2num_frames", "feats.scp", "vad.scp")
@@ -136,10 +136,8 @@ def speakers_of_crops(utt2spk: Path | Loaded, ids: Iterable[str]) -> dict[str, s
     """
     of = read_utt2spk(utt2spk)
     spoken = {u: of.get(u, "") or of.get(utterance_of(u), "") for u in ids}
-    if unknown := [u for u, speaker in spoken.items() if not speaker]:
-        raise PrivacyEvalError(
-            f"{utt2spk}: no speaker of {counted(len(unknown), 'utterance')}: {abbreviate(unknown)}"
-        )
+    unknown = [u for u, speaker in spoken.items() if not speaker]
+    refuse_names(unknown, f"{utt2spk}: no speaker of {counted(len(unknown), 'utterance')}")
     return spoken
 
 
@@ -198,10 +196,8 @@ def read_utt2dur(path: Path | Loaded, utterances: Iterable[str]) -> dict[str, fl
                 f"{path}:{line}: expected seconds, a positive number, found {shorten(text)!r}"
             )
         seconds[name] = float(text)
-    if missing := [u for u in utterances if u not in seconds]:
-        raise PrivacyEvalError(
-            f"{path}: no duration of {counted(len(missing), 'utterance')}: {abbreviate(missing)}"
-        )
+    missing = [u for u in utterances if u not in seconds]
+    refuse_names(missing, f"{path}: no duration of {counted(len(missing), 'utterance')}")
     return seconds
 
 

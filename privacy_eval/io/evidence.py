@@ -10,8 +10,8 @@ from typing import Any
 
 from ..choices import SITUATIONS
 from ..errors import PrivacyEvalError, counted
-from .json_text import load_json
 from .names import check_name
+from .schema import load_json
 
 
 @dataclass(frozen=True)

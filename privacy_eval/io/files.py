@@ -1,13 +1,18 @@
-"""Read whole files; write files and folders atomically."""
+"""Read whole files, each input of a command once; write files and folders atomically.
+
+Paths out of the tree are refused, and so are symlinks and special files that would be written to.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import fcntl
+import functools
 import gzip
 import hashlib
 import io
+import itertools
 import os
 import re
 import stat
@@ -20,8 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import ChangedError, InputWarning, OutputError, PrivacyEvalError
-from .confine import check_real_path
+from ..errors import ChangedError, InputWarning, OutputError, PrivacyEvalError, shorten
 
 #: Limit for any input file.
 MAX_BYTES = 8 << 30
@@ -63,6 +67,9 @@ _KINDS = {
 #: Asked of files of lines whose last line does not end.
 OPEN_END = "no newline at the end of its last line: was it cut?"
 _NOTHING_WRITABLE = (errno.ENOSPC, errno.EROFS, errno.EDQUOT)
+
+#: Limit of the contents stored for later readers, in addition to the last two files.
+_KEPT_BYTES = 64 << 20
 
 
 class BinaryStream(Protocol):
@@ -667,3 +674,210 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
             file = f"{file}-{piece}"
         files[name] = file
     return files
+
+
+def paths_outside(paths: Iterable[Path | None], roots: Iterable[Path]) -> tuple[Path, ...]:
+    """Select the paths that lead to none of the roots.
+
+    Parameters
+    ----------
+    paths : iterable of (Path or None)
+        None is skipped.
+    roots : iterable of Path
+        Folders that may be read; where there are none, everything may.
+    """
+    roots = list(roots)
+    if not roots:
+        return ()
+    return tuple(path for path in paths if path is not None and not _leads_to_any(path, roots))
+
+
+def _leads_to_any(path: Path, roots: Iterable[Path]) -> bool:
+    path = path.absolute()
+    real = os.path.join(_real_folder(path.parent), path.name)
+    if path.name == ".." or os.path.islink(real):
+        real = os.path.realpath(path)
+    return _is_below_any(real, roots)
+
+
+def _is_below_any(real: str, roots: Iterable[Path]) -> bool:
+    folders = (os.path.join(_real_folder(root.absolute()), "") for root in roots)
+    return any(f"{real}/".startswith(folder) for folder in folders)
+
+
+@functools.lru_cache(maxsize=4096)
+def _real_folder(folder: Path) -> str:
+    """Resolve the links of a folder, once per command: whoever opens a file within roots makes sure
+    of where it is (`io.files.open_regular`)."""
+    return os.path.realpath(folder)
+
+
+def check_inside(paths: Iterable[Path | None], roots: Iterable[Path], where: str = "") -> None:
+    """Make sure that paths lead to one of the roots.
+
+    Parameters
+    ----------
+    paths, roots
+        As of `paths_outside`.
+    where : str
+        Origin of the paths, at the beginning of the message.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Names the first path outside, and the option that allows it.
+    """
+    for path in paths_outside(paths, roots):
+        raise PrivacyEvalError(where + outside_message(path))
+
+
+def check_real_path(real: str, roots: Iterable[Path]) -> None:
+    """As `check_inside`, of a path whose links are resolved."""
+    if not _is_below_any(real, roots):
+        raise PrivacyEvalError(outside_message(Path(real)))
+
+
+def outside_message(path: Path) -> str:
+    """Return the error message for a path outside the roots."""
+    if not os.path.exists(path):
+        return f"{shorten(str(path))}: no such file (is it of another machine?)"
+    return (
+        f"{shorten(str(path))}: is outside the tree and the results "
+        f"({shorten(os.path.realpath(path))}); use --allow-outside to read it"
+    )
+
+
+def refuse_symlinks(path: Path, results: Path) -> None:
+    """Refuse to write to symlinks and special files in the results, which may be untrusted.
+
+    Parameters
+    ----------
+    path : Path
+        To be written. Checked are it and the folders above it, up to `results` or the folder
+        that both are in.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Names the first symlink or special file.
+    """
+    root, path = Path(os.path.abspath(results)), Path(os.path.abspath(path))
+    _refuse(itertools.takewhile(lambda p: not root.is_relative_to(p), (path, *path.parents)))
+
+
+def refuse_symlinks_below(out: Path, results: Path) -> None:
+    """Refuse an output folder within the results that is, or contains, a symlink or special file.
+
+    Parameters
+    ----------
+    out : Path
+        Nothing is checked where it is not within `results`.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Names the first symlink or special file.
+    """
+    if out.absolute().is_relative_to(results.absolute()):
+        refuse_symlinks(out, results)
+        _refuse([out])
+        _refuse_below(out)
+
+
+def _refuse_below(folder: Path) -> None:
+    try:
+        entries = os.scandir(folder)
+    except OSError:  # not there, or not readable: whoever writes to it reports it
+        return
+    with entries:
+        # An entry knows what it is: no further call to the system for each of many files.
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                _refuse_below(Path(entry))
+            elif not entry.is_file(follow_symlinks=False):
+                _refuse([Path(entry)])
+
+
+def _refuse(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.is_symlink():
+            raise PrivacyEvalError(
+                f"{path}: refusing to write through a symlink inside the results folder; choose "
+                "another --out"
+            )
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise PrivacyEvalError(
+                f"{path}: refusing to write next to a named pipe, socket or device; remove it or "
+                "choose another --out"
+            )
+
+
+class Inputs:
+    """Digests of the input files of a command, and their contents for the readers.
+
+    A file is read from disk once: its content is hashed, and handed on to the reader that
+    parses it (`load`). What changes on disk in between is not seen. Large uncompressed files,
+    such as an hour of speech, are hashed in chunks and read again when they are parsed; a change
+    in between is an error.
+
+    Attributes
+    ----------
+    roots : sequence of Path
+        Folders that paths within them must not lead out of.
+    """
+
+    def __init__(self, roots: Sequence[Path] = ()) -> None:
+        self.roots = roots
+        self._sha256: dict[Path, str] = {}
+        self._content: dict[Path, bytes] = {}
+        self._kept = 0
+
+    def sha256(self, path: Path, limit: LineLimit | None = None) -> str:
+        """Return the SHA-256 of the (unpacked) content of a file.
+
+        Raises
+        ------
+        PrivacyEvalError
+            As `read_bytes`.
+        """
+        if path not in self._sha256:
+            large = large_digest(path, _KEPT_BYTES, self.roots) if limit is None else None
+            if large is None:
+                self._read(path, limit)
+            else:
+                self._sha256[path] = large
+        return self._sha256[path]
+
+    def load(self, path: Path) -> Loaded:
+        """Return a file with the content that is hashed, for its reader.
+
+        Raises
+        ------
+        PrivacyEvalError
+            As `read_bytes`; a large file has changed since it was hashed.
+        """
+        content = self._content[path] if path in self._content else self._read(path)
+        return Loaded(path, content)
+
+    def forget(self, folder: Path) -> None:
+        """Forget a file, or all files of a folder, that was written in the meantime."""
+        below = f"{folder}/"
+        for path in [path for path in self._sha256 if f"{path}/".startswith(below)]:
+            del self._sha256[path]
+            self._drop(path)
+
+    def _read(self, path: Path, limit: LineLimit | None = None) -> bytes:
+        content = read_bytes(path, limit=limit, roots=self.roots)
+        sha256 = digest(content)
+        if self._sha256.setdefault(path, sha256) != sha256:
+            raise PrivacyEvalError(f"{path}: changed while it was read")
+        self._drop(path)
+        self._content[path] = content
+        self._kept += len(content)
+        while self._kept > _KEPT_BYTES and len(self._content) > 2:
+            self._drop(next(iter(self._content)))
+        return content
+
+    def _drop(self, path: Path) -> None:
+        """Forget the stored content of a file."""
+        self._kept -= len(self._content.pop(path, b""))

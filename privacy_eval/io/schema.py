@@ -1,4 +1,5 @@
-"""Plain YAML or JSON values to frozen dataclasses and back, strictly typed.
+"""Untrusted JSON, read strictly; YAML or JSON values to frozen dataclasses and back; Kaldi's option
+files (`--config`, lines of `--name=value`) to dataclasses.
 
 Every entry must be there with the type its field says, and no other; the message
 of the error says where. Infinite numbers are the strings "inf" and "-inf". The entries
@@ -9,11 +10,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import math
+import re
 import sys
 import types
 from collections.abc import Mapping
+from pathlib import Path
 from typing import (
+    TYPE_CHECKING,
     Any,
     Literal,
     NamedTuple,
@@ -26,6 +31,10 @@ from typing import (
 )
 
 from ..errors import PrivacyEvalError
+from .files import Loaded, digest, read_text
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 T = TypeVar("T")
 
@@ -36,6 +45,14 @@ INLINED = "inlined"
 
 #: `Annotated[Mapping[str, X], SPARSE]`: the entry is left out where it is empty.
 SPARSE = "sparse"
+
+#: Limit for the values of a file: each takes far more memory than its text. A hundred systems
+#: have some three million.
+MAX_VALUES = 10_000_000
+
+Options = TypeVar("Options", bound="DataclassInstance")
+
+_BOOLS = {"true": True, "t": True, "": True, "false": False, "f": False}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,3 +210,179 @@ def _expected(what: str, value: object, where: str) -> PrivacyEvalError:
     else:
         actual = repr(str(value)[:100])
     return PrivacyEvalError(f"{where}: expected {what}, found {actual}")
+
+
+def load_json(path: Path | Loaded) -> Any:
+    """Read a JSON file.
+
+    Returns
+    -------
+    object
+        Plain values.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Unreadable; as `parse_json`.
+    """
+    return parse_json(read_text(path), str(path))
+
+
+def parse_json(text: str, path: str) -> Any:
+    """Parse JSON.
+
+    Parameters
+    ----------
+    path : str
+        For messages.
+
+    Returns
+    -------
+    object
+        Plain values.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Not JSON (with the line), more than `MAX_VALUES` values; NaN or infinite
+        numbers; NUL or half of a surrogate pair in a text; a duplicate name in an object, one of
+        whose values would be lost.
+    """
+
+    def refuse(constant: str) -> None:
+        raise PrivacyEvalError(f"{path}: {constant} is not a JSON number")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            again = next(n for i, (n, _) in enumerate(pairs) if n in dict(pairs[:i]))
+            raise PrivacyEvalError(f"{path}: duplicate {again[:80]!r} in one object")
+        return values
+
+    try:
+        if sum(map(text.count, ",{[")) > MAX_VALUES:
+            raise PrivacyEvalError(f"{path}: more than {MAX_VALUES} values")
+        plain = json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
+        if "\\u0000" in text:
+            raise PrivacyEvalError(f"{path}: NUL within a text")
+        if re.search(r"\\u[dD][89a-fA-F]", text):
+            json.dumps(plain, ensure_ascii=False).encode()
+        return plain
+    except UnicodeEncodeError as error:
+        raise PrivacyEvalError(f"{path}: not text (half of a surrogate pair)") from error
+    except (ValueError, RecursionError) as error:
+        line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise PrivacyEvalError(f"{path}{line}: not JSON ({error})") from error
+
+
+def checksum(plain: dict[str, Any], data: bytes = b"") -> str:
+    """Compute the SHA-256 of plain values and of the bytes that follow them in a file."""
+    return digest(json.dumps(plain).encode() + b"\n" + data)
+
+
+def take_checksum(plain: dict[str, Any], path: Path, verb: str, data: bytes = b"") -> None:
+    """Take the checksum out of plain values that were read, and verify it.
+
+    Parameters
+    ----------
+    plain : dict
+        Changed in place.
+    path : Path
+        For messages.
+    verb : str
+        The one that writes such files, for messages.
+    data : bytes
+        What follows the values in the file.
+
+    Raises
+    ------
+    PrivacyEvalError
+        None, as in files of earlier versions; another one.
+    """
+    stated = plain.pop("sha256", None)
+    if stated != checksum(plain, data):
+        what = "the file has no checksum" if stated is None else "damaged: its checksum is another"
+        raise PrivacyEvalError(f"{path}: {what}; make it anew with `privacy-eval {verb}`")
+
+
+def read_options(path: Path, kind: type[Options]) -> Options:
+    """Read an option file.
+
+    Parameters
+    ----------
+    path : Path
+    kind : dataclass
+        Its fields, bools, whole numbers, numbers or texts, are the options, `num_ceps` that of
+        `--num-ceps`; what the file does not set keeps its default.
+
+    Returns
+    -------
+    instance of `kind`
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file and line: no option, an unknown or repeated one, a value of another type. With
+        the file: values that `kind` refuses with a ValueError.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> Vad = dataclasses.make_dataclass("Vad", [("context", "int", 0), ("scale", "float", 0.5)])
+    >>> file = Path(tempfile.mkdtemp(), "vad.conf")
+    >>> _ = file.write_text("--context=2 # frames\\n")
+    >>> read_options(file, Vad)
+    Vad(context=2, scale=0.5)
+    """
+    types = {f.name: str(f.type) for f in dataclasses.fields(kind)}
+    values: dict[str, Any] = {}
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        text = line.partition("#")[0].strip()
+        if not text:
+            continue
+        where = f"{path}:{number}"
+        option, equals, value = (part.strip() for part in text.partition("="))
+        name = option[2:].replace("-", "_")
+        if not option.startswith("--") or name not in types:
+            expected = ", ".join(f"--{n.replace('_', '-')}" for n in types)
+            raise PrivacyEvalError(
+                f"{where}: unknown option {option!r}, expected one of {expected}"
+            )
+        if name in values:
+            raise PrivacyEvalError(f"{where}: duplicate option {option}")
+        values[name] = _value(value, types[name], bool(equals), f"{where}: {option}")
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise PrivacyEvalError(f"{path}: {error}") from error
+
+
+def read_option_lines(path: Path) -> list[tuple[str, str]]:
+    """Read names and values of an option file; whatever follows `=` belongs to the value, so that
+    comments stand on lines of their own."""
+    options = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        option, equals, value = line.partition("=")
+        if not option.startswith("--") or not equals:
+            raise PrivacyEvalError(f"{path}:{number}: expected --name=value, found {line!r}")
+        options.append((option[2:], value))
+    return options
+
+
+def _value(text: str, kind: str, given: bool, where: str) -> Any:
+    if kind == "bool":
+        if text in _BOOLS and given == bool(text):
+            return _BOOLS[text]
+        raise PrivacyEvalError(f"{where}: expected true or false, found {text!r}")
+    if kind == "str" and text:
+        return text
+    try:
+        value = {"int": int, "float": float}[kind](text)
+        if text.isascii() and "_" not in text and abs(value) < 1e9:
+            return value
+    except (KeyError, ValueError):
+        pass
+    expected = {"int": "a whole number", "float": "a number", "str": "a value"}[kind]
+    raise PrivacyEvalError(f"{where}: expected {expected}, found {text!r}")

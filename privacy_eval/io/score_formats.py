@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 
 from ..choices import COLUMNS, TRUTH, fields_of
 from ..errors import PrivacyEvalError
-from .files import ARROW_MAGIC, ARROW_STREAM, PARQUET_MAGIC, LineLimit
+from .csv_text import ROW_NUMBERS, cells_of, folded, read_table
+from .files import ARROW_MAGIC, ARROW_STREAM, PARQUET_MAGIC, LineLimit, Loaded, read_text
+from .names import decode_id
 
 if TYPE_CHECKING:
     from .text_table import Column
@@ -109,8 +111,6 @@ def find_columns(
     >>> find_columns(["left", "test", "score"], Path("x.csv"), {"enrolled": "left"})
     {'enrolled': 0, 'utterance': 1, 'score': 2}
     """
-    from .csv_text import ROW_NUMBERS, folded
-
     cells = ", ".join(map(repr, header))[:200]
     if "\ufffd" in cells:
         raise PrivacyEvalError(f"{path}:1: not UTF-8: save it as text in UTF-8, found {cells}")
@@ -141,8 +141,6 @@ def find_columns(
 
 def _is_header(first: bytes) -> bool:
     """Tell whether a line names the columns of ids and something else, or only known ones."""
-    from .csv_text import cells_of
-
     try:
         header = cells_of(first.decode("utf-8", "replace"))[1]
         found = find_columns(header, Path())
@@ -179,12 +177,10 @@ def read_named(
     ['a']
     """
     if _ARROW.recognizes(content[:8]):
-        from .arrow import parse_arrow
+        from .text_table import parse_arrow
 
         return parse_arrow(content, path, partial(find_columns, path=path, named=named))
-    from .csv_text import cells_of, read_table
-    from .files import Loaded, read_text
-    from .text_table import distinct, split_columns
+    from .text_table import Coder, split_columns
 
     first = _first_line(content)
     separator, header = cells_of(first.decode("utf-8", "replace"))
@@ -207,7 +203,7 @@ def read_named(
         places = find_columns(numbers or header, path, named)
         split = split_columns(cells, tuple(numbers or header), path)
         columns = {field: split[place] for field, place in places.items()}
-        if "side" not in columns or distinct(columns["side"])[0].size == 1:
+        if "side" not in columns or not Coder().codes(columns["side"]).any():
             return columns
     table = read_table(read_text(Loaded(path, content)), path, numbers)
     places = find_columns(table.header, path, named)
@@ -228,9 +224,7 @@ def _bosaris(content: bytes, path: Path) -> Columns:
     import numpy as np
 
     from ..metrics import arguments
-    from .arrays import as_numbers
-    from .hdf5 import parse_hdf5
-    from .ids import decode_id
+    from .arrays import as_numbers, parse_hdf5
     from .text_table import split_columns
 
     names = ("ID/row_ids", "ID/column_ids", "scores", "score_mask")
@@ -260,7 +254,7 @@ def _bosaris(content: bytes, path: Path) -> Columns:
 
 def _arrow_blocks(path: Path) -> Iterator[Columns]:
     """Read a Parquet or Arrow table in parts."""
-    from .arrow import arrow_blocks
+    from .text_table import arrow_blocks
 
     return arrow_blocks(path, partial(find_columns, path=path))
 
@@ -433,8 +427,6 @@ def guess_key_format(content: bytes, path: Path) -> str:
 
 def _without_unknown_header(content: bytes, path: Path) -> bytes:
     """Refuse a line of names above lines with numbers; separate cells by blanks or tabs."""
-    from .csv_text import cells_of
-
     head = content[: 1 << 16].decode("utf-8", "replace")
     first, second = (head.lstrip().split("\n", 2) + ["", ""])[:2]
     words, below = ([w.lower().encode() for w in line.split()] for line in (first, second))
@@ -496,14 +488,8 @@ def _first_line(content: bytes) -> bytes:
 
 def _recognized(first: bytes, formats: Formats) -> str | None:
     """Return the format that the first line of a file tells."""
-    return next(
-        (
-            name
-            for name, format in formats.items()
-            if isinstance(format, RecognizedFormat) and format.recognizes(first)
-        ),
-        None,
-    )
+    own = {name: f for name, f in formats.items() if isinstance(f, RecognizedFormat)}
+    return next((name for name, format in own.items() if format.recognizes(first)), None)
 
 
 def _layouts(first: bytes, formats: Formats) -> dict[str, Fields]:
@@ -572,11 +558,13 @@ def _undecided(
 
 def _all(column: Column, texts: Collection[bytes]) -> bool:
     """Tell whether all texts, in small letters, are among some."""
-    from .text_table import distinct
+    from .text_table import Coder
 
     if column.text(0).lower().encode() not in texts:
         return False
-    return {text.lower().encode() for text in column.take(distinct(column)[0])} <= {*texts}
+    coder = Coder()
+    coder.codes(column)
+    return {text.lower().encode() for text in coder.names} <= {*texts}
 
 
 def columns_of_key(columns: Mapping[str, str]) -> dict[str, str]:

@@ -1,23 +1,41 @@
 """Kaldi's text tables: lines of a fixed number of fields, as columns of byte ranges.
 
 Millions of lines are split, compared and looked up without a Python object per
-field: a field is a byte range of the file, compared in words of 8 bytes.
+field: a field is a byte range of the file, compared in words of 8 bytes. So are the texts of
+Parquet and Arrow tables; their numbers are columns of values.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError
-from .files import Loaded, ask_if_cut, no_text, read_bytes
-from .ids import MAX_FIELD_BYTES
+from ..choices import COLUMNS
+from ..errors import PrivacyEvalError, missing_library
+from .files import (
+    ARROW_MAGIC,
+    PARQUET_MAGIC,
+    Loaded,
+    ask_if_cut,
+    max_unpacked_bytes,
+    no_text,
+    opened,
+    read_bytes,
+    reading,
+)
+from .names import MAX_FIELD_BYTES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ByteArray = NDArray[np.uint8]
 WordArray = NDArray[np.uint64]
@@ -33,7 +51,6 @@ PADDING = MAX_FIELD_BYTES + 16
 _BLOCK = 1 << 18
 #: Words that are compared at once; ids of challenges have up to 4.
 _WORDS_OF_ALL = 16
-_ALL_WORDS = MAX_FIELD_BYTES // 8
 _HASH_FACTOR = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
 #: Digits of whole numbers that floats hold all, and powers of ten up to them.
 _EXACT_DIGITS = 15
@@ -44,6 +61,15 @@ _LONG_RUNS = 6
 _FEWEST_SLOT_BITS, _MOST_SLOT_BITS = 12, 22
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _WORD_MASK = np.array([(1 << (8 * n)) - 1 for n in range(8)] + [(1 << 64) - 1], dtype=np.uint64)
+
+#: Fields that may be numbers; the others are ids.
+NUMBERS = ("score", "label", "weight")
+
+#: Of the names of all columns: the place of each field.
+Find = Callable[[Sequence[str]], Mapping[str, int]]
+
+_BATCH_ROWS = 1 << 17
+_EMPTY: IndexArray = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -100,27 +126,20 @@ class Column:
     def first_words(self) -> WordArray:
         """The first words of 8 bytes of each field, as many as the longest has, but not too many,
         zero behind its end; shape (rows, words)."""
-        return self.words(_WORDS_OF_ALL)
-
-    def words(self, most: int) -> WordArray:
-        """Return `first_words`, at most as many."""
         longest = int(self.size.max(initial=0))
         shortest = int(self.size.min(initial=longest))
-        words = self._words(self.start, min(-(-longest // 8), most))
-        sizes = self.size if shortest < longest else np.int64(longest)  # mostly equal ones
-        for number in range(shortest // 8, words.shape[1]):
-            words[:, number] &= _WORD_MASK[np.clip(sizes - 8 * number, 0, 8)]
-        return words
-
-    def _words(self, start: IndexArray, count: int) -> WordArray:
-        """Copy `count` words from each start byte, shape (starts, count)."""
+        count = min(-(-longest // 8), _WORDS_OF_ALL)
         if not count:
-            return np.empty((start.size, 0), dtype="<u8")
+            return np.empty((len(self), 0), dtype="<u8")
         size = 8 * count
         view: NDArray[np.void] = np.ndarray(
             (self.data.size - size + 1,), dtype=f"V{size}", buffer=self.data, strides=(1,)
         )
-        return view[start].view("<u8").reshape(-1, count)
+        words: WordArray = view[self.start].view("<u8").reshape(-1, count)
+        sizes = self.size if shortest < longest else np.int64(longest)  # mostly equal ones
+        for number in range(shortest // 8, count):
+            words[:, number] &= _WORD_MASK[np.clip(sizes - 8 * number, 0, 8)]
+        return words
 
 
 def column_of(texts: Sequence[str], lines: Sequence[int]) -> Column:
@@ -167,21 +186,6 @@ def check_words(column: Column, name: str, path: object) -> None:
         )
 
 
-def distinct(column: Column) -> tuple[IndexArray, IndexArray]:
-    """Find the different texts of a column.
-
-    Returns
-    -------
-    rows : int array, shape (D,)
-        First row of each text, ascending.
-    numbers : int array, shape (rows,)
-        Index into `rows` of the text of each row.
-    """
-    if column.size.max(initial=0) > 8 * _WORDS_OF_ALL:
-        return _distinct_items(column.tolist())
-    return distinct_rows(column.first_words)
-
-
 class Coder:
     """Codes of texts, in the order in which they first occur, of one block after the other."""
 
@@ -198,8 +202,7 @@ class Coder:
     def codes(self, column: Column) -> IndexArray:
         """Code a block, shape (rows,)."""
         if column.size.max(initial=0) > 8 * _WORDS_OF_ALL:
-            rows, numbers = distinct(column)
-            return self._added(_as_bytes(column.take(rows).words(_ALL_WORDS)))[numbers]
+            return self._added([text.encode() for text in column])
         words = column.first_words
         begins = _begins(words)
         if begins.size <= len(words) // _LONG_RUNS:
@@ -254,8 +257,9 @@ def distinct_rows(words: WordArray) -> tuple[IndexArray, IndexArray]:
     first_in[slots[::-1]] = every[::-1]  # the last one assigned stays
     first = first_in[slots]
     if (others := np.flatnonzero(_differ(words, words.take(first, axis=0)))).size:
-        rows, numbers = _distinct_items(_as_bytes(words[others]))
-        first[others] = others[rows][numbers]
+        texts, first_row = _as_bytes(words[others]), dict[bytes, int]()
+        rows_of_texts = zip(texts, others.tolist(), strict=True)
+        first[others] = [first_row.setdefault(text, row) for text, row in rows_of_texts]
     rows = np.flatnonzero(first == every)
     numbers = np.empty(n, dtype=np.int64)
     numbers[rows] = every[: rows.size]
@@ -274,13 +278,6 @@ def _slots(words: WordArray, number: int) -> IndexArray:
 def _begins(words: WordArray) -> IndexArray:
     """Return the rows that differ from the one before."""
     return np.flatnonzero(np.append(True, _differ(words[1:], words[:-1])))
-
-
-def _distinct_items(items: Sequence[str] | Sequence[bytes]) -> tuple[IndexArray, IndexArray]:
-    """Find the different items, as `distinct`."""
-    place: dict[str | bytes, int] = {}
-    numbers = np.array([place.setdefault(item, len(place)) for item in items], dtype=np.int64)
-    return np.unique(numbers, return_index=True)[1], numbers
 
 
 def _differ(a: WordArray, b: WordArray) -> NDArray[np.bool_]:
@@ -506,3 +503,200 @@ def _line_of(content: bytes, position: int) -> int:
 
 def _describe(fields: tuple[str, ...]) -> str:
     return " ".join(f"<{name}>" for name in fields)
+
+
+@dataclass(frozen=True)
+class TextColumn(Column):
+    """Texts of a table whose lines are its rows.
+
+    Attributes
+    ----------
+    row_starts : int array, shape (rows of the file,)
+        Where each row begins in `data`.
+    """
+
+    row_starts: IndexArray
+
+    def line(self, row: int) -> int:
+        """Return the row of the file, from 1."""
+        return int(np.searchsorted(self.row_starts, self.start[row])) + 1
+
+    @property
+    def lines(self) -> tuple[int, None]:
+        """Number of rows; each is a line."""
+        return len(self), None
+
+
+@dataclass(frozen=True)
+class NumberColumn(TextColumn):
+    """Numbers, whose texts are only made for messages.
+
+    Attributes
+    ----------
+    values : array, shape (rows,)
+        Numbers, or truth values.
+    """
+
+    values: NDArray[Any]
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> NumberColumn:
+        """Make a column of an array."""
+        return cls(np.empty(0, dtype=np.uint8), _EMPTY, _EMPTY, _EMPTY, values)
+
+    def __len__(self) -> int:
+        return int(self.values.size)
+
+    def text(self, row: int) -> str:
+        """Return the number of one row, truth values as 0 and 1."""
+        value = self.values[row].item()
+        return str(int(value) if isinstance(value, bool) else value)
+
+    def tolist(self) -> list[str]:
+        """Return all numbers as strings."""
+        return [self.text(row) for row in range(len(self))]
+
+    def take(self, rows: IndexArray | slice) -> NumberColumn:
+        """Select rows, by a slice or an int array of shape (R,)."""
+        return replace(self, values=self.values[rows])
+
+    def line(self, row: int) -> int:
+        """Return the row of the file, from 1."""
+        return row + 1
+
+
+def parse_arrow(content: bytes, path: Path, find: Find) -> dict[str, Column]:
+    """Parse the columns of a Parquet file, an Arrow IPC file (Feather) or an Arrow stream.
+
+    Parameters
+    ----------
+    content : bytes
+    path : Path
+        For messages.
+    find : callable
+        Of the names of all columns: the place of each field; other columns are not read.
+
+    Returns
+    -------
+    dict
+        Columns by field.
+
+    Raises
+    ------
+    PrivacyEvalError
+        pyarrow is not installed; damaged, an archive bomb; a column that is neither text nor
+        numbers; with the row: an empty cell, an id that is not one word.
+    """
+    with _reading(path):
+        import pyarrow as pa
+
+        parts = list(_parts(pa.BufferReader(content), len(content), find))
+        if not sum(len(batch) for _, batch in parts):
+            raise ValueError("no rows")
+        return _columns(pa.Table.from_batches([batch for _, batch in parts]), path, parts[0][0])
+
+
+def arrow_blocks(path: Path, find: Find) -> Iterator[dict[str, Column]]:
+    """Parse such a file in parts, in their order.
+
+    Parameters
+    ----------
+    path, find
+        See `parse_arrow`; a file that is not packed.
+
+    Returns
+    -------
+    iterator of dict
+        Columns by field; lines count from 1 in each part.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `parse_arrow`, but for a file without rows; unreadable.
+    """
+    with opened(path, path) as raw, reading(path), _reading(path):
+        import pyarrow as pa
+
+        for fields, batch in _parts(pa.PythonFile(raw), os.fstat(raw.fileno()).st_size, find):
+            if len(batch):
+                yield _columns(pa.Table.from_batches([batch]), path, fields)
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn whatever a damaged file raises, or that pyarrow is missing, into an error that names
+    the file."""
+    try:
+        yield
+    except ImportError:
+        raise missing_library(f"{path}: Parquet and Arrow files", "pyarrow") from None
+    except PrivacyEvalError:
+        raise
+    except Exception as error:  # pyarrow raises a dozen kinds of what is damaged
+        raise PrivacyEvalError(
+            f"{path}: not a Parquet or Arrow table that is read, or damaged: {error}"
+        ) from error
+
+
+def _columns(table: pa.Table, path: Path, fields: Sequence[str]) -> dict[str, Column]:
+    table.validate(full=True)
+    return {
+        field: _column(table.column(place), field, table.column_names[place], path)
+        for place, field in enumerate(fields)
+    }
+
+
+def _parts(source: Any, size: int, find: Find) -> Iterator[tuple[list[str], pa.RecordBatch]]:
+    """Yield parts of the columns that are found, and their fields; at most as many bytes as a
+    packed file may become."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    left = max_unpacked_bytes(size)
+    magic = source.read(len(ARROW_MAGIC))
+    source.seek(0)
+    if magic.startswith(PARQUET_MAGIC):
+        file = pq.ParquetFile(source)
+        names = file.schema_arrow.names
+        wanted = [names[place] for place in find(names).values()]
+        batches = file.iter_batches(_BATCH_ROWS, columns=wanted, use_threads=False)
+    elif magic == ARROW_MAGIC:
+        reader = pa.ipc.open_file(source)
+        names = reader.schema.names
+        batches = (reader.get_batch(n) for n in range(reader.num_record_batches))
+    else:
+        batches = pa.ipc.open_stream(source)
+        names = batches.schema.names
+    fields = {names[place]: field for field, place in find(names).items()}
+    for batch in batches:
+        part = batch.select([*fields])
+        left -= part.nbytes
+        if left < 0:
+            raise ValueError("larger than an archive may be, unpacked")
+        yield [*fields.values()], part
+
+
+def _column(cells: pa.ChunkedArray, field: str, name: str, path: Path) -> Column:
+    """Convert a column of texts, or of numbers and truth values if the field may have these."""
+    import pyarrow as pa
+
+    if cells.null_count:
+        row = cells.is_null().to_numpy().argmax() + 1
+        what = f"column {name}: row {row}: no value ({cells.null_count} in all)"
+        raise PrivacyEvalError(f"{path}: {what}")
+    kinds = (pa.types.is_boolean, pa.types.is_floating, pa.types.is_integer)
+    if field in NUMBERS and any(is_kind(cells.type) for is_kind in kinds):
+        return NumberColumn.of(cells.to_numpy())
+    if pa.types.is_dictionary(cells.type):  # of views, as polars writes them, none can be taken
+        cells = cells.cast(pa.dictionary(cells.type.index_type, pa.large_string()))
+    texts = cells.cast(pa.large_string()).combine_chunks()
+    _, offsets, data = texts.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64)[texts.offset :][: len(texts) + 1]
+    content = np.empty(int(bounds[-1]) + PADDING, dtype=np.uint8)
+    content[bounds[-1] :] = 0
+    if data is not None:
+        content[: bounds[-1]] = np.frombuffer(data, dtype=np.uint8)[: bounds[-1]]
+    column = TextColumn(content, bounds[:-1], np.diff(bounds), bounds[:-1])
+    if field in COLUMNS:
+        check_words(column, name, path)
+    return column

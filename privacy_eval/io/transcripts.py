@@ -17,12 +17,11 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputWarning, PrivacyEvalError, abbreviate
+from ..errors import InputWarning, PrivacyEvalError, abbreviate, refuse_names
 from .csv_text import csv_rows
 from .files import Loaded, ask_if_cut, read_text
-from .ids import MAX_FIELD_BYTES
-from .json_text import parse_json
-from .wer import BLANKS
+from .names import BLANKS, MAX_FIELD_BYTES
+from .schema import parse_json
 
 #: Lines of a file from which its format is recognized.
 _SAMPLE = 1000
@@ -223,11 +222,9 @@ def _placed(
     places = {(word.recording, word.channel) for word in words}
     if not any(s.channel for s in segments) and len(places) == len({r for r, _ in places}):
         words = [replace(word, channel="") for word in words]
-    if unknown := {f"{w.recording} {w.channel}" for w in words} - {*map(" ".join, held)}:
-        raise PrivacyEvalError(
-            f"{path}: {len(unknown)} recordings or channels that the reference does not have: "
-            f"{abbreviate(sorted(unknown))}"
-        )
+    unknown = {f"{w.recording} {w.channel}" for w in words} - {*map(" ".join, held)}
+    what = "recordings or channels that the reference does not have"
+    refuse_names(sorted(unknown), f"{path}: {len(unknown)} {what}")
     for word in sorted(words, key=lambda word: word.begin):
         own = held[word.recording, word.channel]
         at = bisect_right(own, (word.begin + word.end) / 2, key=lambda pair: pair[0].end)
@@ -506,7 +503,4 @@ def joined_transcripts(path: Path | Loaded, groups: Mapping[str, Iterable[str]])
 
 def refuse_utterances(path: Path | Loaded, what: str, utterances: list[str], total: int) -> None:
     """Raise an error if there are any utterances, of a total, that something is wrong with."""
-    if utterances:
-        raise PrivacyEvalError(
-            f"{path}: {len(utterances)} of {total} utterances {what}: {abbreviate(utterances)}"
-        )
+    refuse_names(utterances, f"{path}: {len(utterances)} of {total} utterances {what}")

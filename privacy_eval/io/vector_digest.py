@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
-from .confine import check_inside
-from .files import MAX_BYTES, BinaryStream, Loaded, opened, read_bytes, reading
+from .files import MAX_BYTES, BinaryStream, Loaded, check_inside, opened, read_bytes, reading
 
 if TYPE_CHECKING:
     from hashlib import _Hash

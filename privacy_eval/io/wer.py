@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ..errors import PrivacyEvalError
-from .files import digest, read_text
-from .inputs import Inputs
-from .names import check_name
+from .files import Inputs, digest, read_text
+from .names import BLANKS, check_name
 from .schema import SPARSE
 
-#: Separators; other white space of Unicode is part of a name.
-BLANKS = " \t\r"
 _COUNT = "(?:0|[1-9][0-9]{0,14})"
 _KINDS = ("insertions", "deletions", "substitutions")
 _LINE = re.compile(

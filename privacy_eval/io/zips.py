@@ -14,18 +14,18 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from ..errors import PrivacyEvalError, printable, shorten
-from .confine import refuse_symlinks
 from .files import (
     MAX_BYTES,
     atomic_folder,
     large_digest,
     max_unpacked_bytes,
     opened,
+    refuse_symlinks,
     sweep,
     write_text,
 )
-from .json_text import load_json
 from .names import check_name
+from .schema import load_json
 
 #: Members of a zip; a submission has a few hundred.
 MAX_MEMBERS = 20_000

@@ -29,11 +29,11 @@ from ..choices import MIN_AGREEMENT, MIN_RATINGS
 from ..errors import PrivacyEvalError
 from ..io.ratings import ORIGINAL_SYSTEM, RATING_METRICS, Ratings, joint_codes
 from ..metrics import VARIANTS, TrialScores, score_metrics
-from ..metrics.comparison import holm
-from ..metrics.curves import Det, det_curve
+from ..metrics.confidence import holm
+from ..metrics.detection import Det, det_curve
 from ..metrics.eer import equal_rate
-from ..metrics.opinions import Sample, mean_opinion, opinion_difference
 from ..metrics.pav import FloatArray
+from ..metrics.utility import Sample, mean_opinion, opinion_difference
 from ..protocol.protocol import Protocol
 from ..version import __version__
 
@@ -468,7 +468,11 @@ def evaluate_ratings(
     pool = _Pool(ratings, normalized_ranks(ratings.score, groups), order)
     points = np.linspace(0, 1, _DENSITY_POINTS)
     speakers, units = rated_speakers(ratings)
-    samples = {q: _opinion_samples(pool, q, speakers) for q in QUANTITIES}
+    score, listener = ratings.score, ratings.evaluator
+    samples = {
+        q: {s: (score[of], listener[of], speakers[of]) for s, of in pool.rated(q).items()}
+        for q in QUANTITIES
+    }
     distributions = list(_distributions(pool, points))
     detections = list(_detections(pool, protocol))
     test = ListeningTest(
@@ -547,23 +551,16 @@ class _Pool:
                 selected &= column == value
         return selected
 
-
-def _opinion_samples(pool: _Pool, quantity: str, speakers: NDArray[np.str_]) -> dict[str, Sample]:
-    """Return the ratings of each system with their listeners and speakers."""
-    selections = {system: pool.select(quantity, system) for system in pool.systems}
-    r = pool.ratings
-    return {
-        system: (r.score[selected], r.evaluator[selected], speakers[selected])
-        for system, selected in selections.items()
-        if selected.any()
-    }
+    def rated(self, quantity: str) -> dict[str, NDArray[np.bool_]]:
+        """Select the ratings of a quantity, by system with any."""
+        selections = {system: self.select(quantity, system) for system in self.systems}
+        return {system: chosen for system, chosen in selections.items() if chosen.any()}
 
 
 def _distributions(pool: _Pool, points: FloatArray) -> Iterator[tuple[Distribution, FloatArray]]:
     """Yield distributions with their densities at the points."""
-    for quantity, system in itertools.product(QUANTITIES, pool.systems):
-        selected = pool.select(quantity, system)
-        if selected.any():
+    for quantity in QUANTITIES:
+        for system, selected in pool.rated(quantity).items():
             scores = pool.normalized[selected]
             lower, median, upper = map(float, np.quantile(scores, [0.25, 0.5, 0.75]))
             mean, mean_rating = float(scores.mean()), float(pool.ratings.score[selected].mean())
@@ -588,8 +585,8 @@ def _density(scores: FloatArray, points: FloatArray) -> FloatArray:
 
 def _significance(pool: _Pool, quantity: str) -> Iterator[SignificanceTest]:
     """Test every two systems with ratings of a quantity."""
-    samples = {s: pool.normalized[pool.select(quantity, s)] for s in pool.systems}
-    pairs = list(itertools.combinations((s for s in samples if samples[s].size), 2))
+    samples = {s: pool.normalized[selected] for s, selected in pool.rated(quantity).items()}
+    pairs = list(itertools.combinations(samples, 2))
     tests = [mann_whitney(samples[one], samples[other]) for one, other in pairs]
     corrected = holm([p for _, p in tests])
     for pair, test, p_holm in zip(pairs, tests, corrected, strict=True):

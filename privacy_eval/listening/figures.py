@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,11 +18,11 @@ from ..metrics import describe
 from ..metrics.pav import FloatArray
 from ..numbers.cells import ORIGINAL_COLUMN, Cells
 from ..protocol.protocol import Protocol
-from ..report.figures import det, style
+from ..report.figures import style
+from ..report.figures.curves import MOST_SYSTEMS, Line, det_panel, det_plot
 from ..report.figures.drawing import Drawing
 from ..report.figures.plot import Panel, Plot, in_pairs
 from ..report.figures.scatter import Axis, MetricPair, points_of, scatter
-from ..report.figures.selection import MOST_SYSTEMS
 from ..report.figures.style import SystemStyle
 from .evaluation import (
     DETECTION_METRICS,
@@ -182,16 +183,14 @@ def _violins(
             for at, system in enumerate(systems):
                 index = index_of.get((quantity, system))
                 if index is not None:
-                    distribution = subjective.distributions[index]
-                    look = styles[listening_column(system)]
-                    _violin(axes, at, distribution, curves.at, curves.densities[index], look)
+                    density, look = curves.densities[index], styles[listening_column(system)]
+                    _violin(axes, at, subjective.distributions[index], curves.at, density, look)
             axes.set_title(QUANTITY_TITLES[quantity], loc="left")
             axes.set_xticks(range(len(systems)), names, rotation=0 if level else 90)
             if present.index(quantity) + 2 < len(present):
                 axes.tick_params(axis="x", labelbottom=False)  # names are below the next row
-            axes.set_xlim(-0.6, len(systems) - 0.4)
-            axes.set_ylim(-0.03, 1.12)
-            axes.set_yticks(np.linspace(0, 1, 6))
+            limits: dict[str, Any] = {"xlim": (-0.6, len(systems) - 0.4), "ylim": (-0.03, 1.12)}
+            axes.set(**limits, yticks=np.linspace(0, 1, 6))
             axes.grid(axis="y")
             if quantity in present[::2]:
                 axes.set_ylabel("normalized rating")
@@ -215,19 +214,10 @@ def _violin(
     body.set_gid(f"{distribution.quantity}/{distribution.system}")
     quartiles = (distribution.lower_quartile, distribution.upper_quartile)
     axes.plot([at, at], quartiles, color="black", linewidth=2.2, zorder=3, solid_capstyle="butt")
-    axes.plot(
-        [at],
-        [distribution.median],
-        "o",
-        color="white",
-        markeredgecolor="black",
-        markeredgewidth=0.7,
-        markersize=3.6,
-        zorder=5,
-    )
-    axes.text(
-        at, 1.04, f"{distribution.mean:.2f}", ha="center", va="bottom", fontsize=style.SMALL_FONT
-    )
+    edge: dict[str, Any] = dict(markeredgecolor="black", markeredgewidth=0.7, markersize=3.6)
+    axes.plot([at], [distribution.median], "o", color="white", zorder=5, **edge)
+    mean = f"{distribution.mean:.2f}"
+    axes.text(at, 1.04, mean, ha="center", va="bottom", fontsize=style.SMALL_FONT)
 
 
 # DET curves
@@ -235,9 +225,9 @@ def _violin(
 
 def _lines(
     subjective: ListeningTest, curves: ListeningTestCurves, quantity: str, data_set: str | None
-) -> list[det.Line]:
+) -> list[Line]:
     return [
-        det.Line(
+        Line(
             listening_column(d.system),
             curve.miss,
             curve.false_alarm,
@@ -253,7 +243,7 @@ def _det_pages(
     name: str,
     where: str,
     title: str,
-    by_quantity: Mapping[str, Sequence[det.Line]],
+    by_quantity: Mapping[str, Sequence[Line]],
     styles: Mapping[str, SystemStyle],
 ) -> Iterator[Drawing]:
     """Draw some quantities in one figure, or in several pages of systems, each with original
@@ -265,7 +255,7 @@ def _det_pages(
     ):
         visible = {*page, ORIGINAL_COLUMN}
         panels = [
-            det.det_panel(of_page, styles, title=_TASKS[quantity])
+            det_panel(of_page, styles, title=_TASKS[quantity])
             for quantity, lines in by_quantity.items()
             if (of_page := [line for line in lines if line.name in visible])
         ]
@@ -274,10 +264,10 @@ def _det_pages(
         if any(by_quantity.get(quantity) for quantity in QUANTITIES[2:]):
             what += _LEFT_OPEN
         if len(panels) == 1:
-            plot = det.det_plot(panels[0], title=above)
+            plot = det_plot(panels[0], title=above)
             what += " In brackets: EER as in tables."
         else:
-            plot = replace(_in_pairs(panels, [*page, ORIGINAL_COLUMN]), title=above)
+            plot = _in_pairs(panels, [*page, ORIGINAL_COLUMN], above)
         yield Drawing(
             style.file_stem(name, where, *number),
             f"DET curves of normalized ratings, {title}{part}. {what} {_MARKER}",
@@ -285,8 +275,9 @@ def _det_pages(
         )
 
 
-def _in_pairs(panels: Sequence[Panel], names: Sequence[str]) -> Plot:
+def _in_pairs(panels: Sequence[Panel], names: Sequence[str], title: str) -> Plot:
     """Two panels per row and one legend of names, without the EERs of the panels."""
     without_eer = [replace(p, curves=tuple(replace(c, note="") for c in p.curves)) for p in panels]
     columns = min(6, style.legend_columns(style.FULL_WIDTH, names))
-    return Plot(in_pairs(without_eer), legend="bottom", panel_height=2.7, legend_columns=columns)
+    rows = in_pairs(without_eer)
+    return Plot(rows, "bottom", panel_height=2.7, legend_columns=columns, title=title)

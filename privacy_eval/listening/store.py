@@ -16,11 +16,10 @@ from ..errors import PrivacyEvalError
 from ..io.arrays import parse_arrays
 from ..io.csv_text import csv_text
 from ..io.files import digest, read_bytes
-from ..io.json_text import load_json
 from ..io.ratings import RATING_METRICS
-from ..io.schema import from_plain, to_plain
+from ..io.schema import from_plain, load_json, to_plain
 from ..metrics import VARIANTS
-from ..metrics.curves import Det
+from ..metrics.detection import Det
 from ..protocol.protocol import protocol_from_dict
 from .evaluation import (
     QUANTITIES,
@@ -62,24 +61,18 @@ def listening_files(test: ListeningTest, curves: ListeningTestCurves) -> tuple[b
         "at": curves.at,
         "densities": np.array(curves.densities).reshape(-1, curves.at.size),
         "det_points": np.array([curve.miss.size for curve in curves.det], dtype=np.int64),
-        "det_miss": np.concatenate([*(curve.miss for curve in curves.det), np.zeros(0)]),
-        "det_false_alarm": np.concatenate(
-            [*(curve.false_alarm for curve in curves.det), np.zeros(0)]
-        ),
     }
+    for rate in ("miss", "false_alarm"):
+        rates = [getattr(curve, rate) for curve in curves.det]
+        arrays[f"det_{rate}"] = np.concatenate([*rates, np.zeros(0)])
     file = io.BytesIO()
     np.savez(file, **arrays)
     test = replace(test, curves_sha256=digest(file.getvalue()))
-    texts = to_csv(test), evaluators_csv(test), to_json(test)
-    return file.getvalue(), *(text.encode() for text in texts)
-
-
-def to_json(test: ListeningTest) -> str:
-    """Format results as JSON."""
     plain = to_plain(test)
     protocol = plain.pop("protocol")
     plain = {"format": FORMAT, **plain, "protocol": protocol}
-    return json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return file.getvalue(), *(t.encode() for t in (to_csv(test), evaluators_csv(test), text))
 
 
 def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]:

@@ -1,5 +1,5 @@
 """Tables of listening tests: Tables 16, 17 and 18 of the supplement of the VoicePrivacy 2020
-Challenge, and summaries of ratings and evaluators.
+Challenge, and summaries of ratings and evaluators; the section of the report.
 
 Table 18 is made of `Cells` like other tables of several systems, so that published systems are
 next to submitted ones; p-values of a published test have separate tables.
@@ -10,9 +10,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from ..choices import LEVEL
-from ..errors import abbreviate
+from ..choices import LEVEL, grouped
+from ..errors import PrivacyEvalError, abbreviate
+from ..io.files import digest, read_bytes
 from ..io.ratings import ORIGINAL_SYSTEM, RATING_METRICS
 from ..metrics import VARIANTS, Label, Variant, describe
 from ..numbers.cells import (
@@ -26,10 +28,15 @@ from ..numbers.cells import (
     merge_cells,
     system_column,
 )
+from ..numbers.report_data import ReportData
+from ..numbers.report_sources import ReportSources
 from ..protocol.protocol import Protocol
 from ..protocol.published import load_p_values, load_published_results
 from ..report.comparison_tables import heading_of, table_of_systems
+from ..report.figure_folder import drawn_from, folder_digest, pictures
+from ..report.page import Section
 from ..report.table import Column, Table, aligned
+from ..report.tables_and_report import Insert
 from ..results.records import Results
 from .evaluation import (
     DETECTION_METRICS,
@@ -40,6 +47,10 @@ from .evaluation import (
     Detection,
     ListeningTest,
 )
+from .store import read_listening_test
+
+#: Results and figures in the folder of an evaluated listening test.
+RESULTS, FIGURES = "subjective.json", "figures"
 
 #: Prefix of metrics of ratings in cells, before the objective metric's name.
 PREFIX = "subjective_"
@@ -169,26 +180,24 @@ def listening_test_tables(
 def opinions_table(test: ListeningTest) -> Table:
     """Tabulate the mean opinion score of each system with its interval."""
     low, high = (f"{end:g}" for end in test.provenance["scale"])
-    rows: dict[str, list[tuple[str, ...]]] = {}
+    rows = []
     for o in test.opinions:
         numbers = (str(n) for n in (o.n, o.n_listeners, o.n_speakers))
         score = with_interval(o.opinion, o.opinion_low, o.opinion_high)
-        rows.setdefault(QUANTITY_TITLES[o.quantity], []).append((o.system, *numbers, score))
+        rows.append((o.quantity, o.system, *numbers, score))
     titles = ("Ratings", "Listeners", test.opinion_units.capitalize(), "MOS [95 % interval]")
     return Table(
         "subjective_opinions",
         f"Mean opinion scores (MOS) on the scale from {low} to {high} ({_pooled(test)}).",
         (*aligned("l", "System"), *aligned("r", *titles)),
-        tuple(map(tuple, rows.values())),
-        headings=tuple(map(Label, rows)),
+        *_by_quantity(rows),
         notes=(f"Intervals over {_units(test)}",),
     )
 
 
 def opinion_tests_table(test: ListeningTest) -> Table | None:
     """Tabulate the differences of mean opinion scores of every two systems."""
-    rows: dict[str, list[tuple[str, ...]]] = {}
-    bold = set()
+    rows, bold = [], set()
     for number, t in enumerate(test.opinion_tests):
         difference = with_interval(t.difference, t.difference_low, t.difference_high, signed=True)
         p_values = (
@@ -197,8 +206,7 @@ def opinion_tests_table(test: ListeningTest) -> Table | None:
         )
         if t.difference_p_holm is not None and t.difference_p_holm < 1 - LEVEL:
             bold.add((number, 4))
-        row = (t.system, t.other_system, difference, *p_values)
-        rows.setdefault(QUANTITY_TITLES[t.quantity], []).append(row)
+        rows.append((t.quantity, t.system, t.other_system, difference, *p_values))
     if not rows:
         return None
     return Table(
@@ -208,8 +216,7 @@ def opinion_tests_table(test: ListeningTest) -> Table | None:
             *aligned("l", "System", "Other system"),
             *aligned("r", "Difference [95 % interval]", "p", "p (Holm)"),
         ),
-        tuple(map(tuple, rows.values())),
-        headings=tuple(map(Label, rows)),
+        *_by_quantity(rows),
         bold=frozenset(bold),
         bold_means=f"significant (p < {1 - LEVEL:g}, corrected)",
         notes=(
@@ -249,11 +256,11 @@ def _units(test: ListeningTest) -> str:
 
 def summary_table(test: ListeningTest) -> Table:
     """Tabulate the ratings of each system: number, mean and quartiles after normalization."""
-    groups: dict[str, list[tuple[str, ...]]] = {}
+    rows = []
     for d in test.distributions:
         normalized = (d.mean, d.lower_quartile, d.median, d.upper_quartile)
         numbers = (*(f"{value:.3f}" for value in normalized), f"{d.mean_rating:.2f}")
-        groups.setdefault(QUANTITY_TITLES[d.quantity], []).append((d.system, str(d.n), *numbers))
+        rows.append((d.quantity, d.system, str(d.n), *numbers))
     notes = [
         f"{test.n_evaluators} evaluators; higher naturalness and intelligibility are better "
         "utility, lower similarity of same-speaker pairs is better privacy"
@@ -266,8 +273,7 @@ def summary_table(test: ListeningTest) -> Table:
         "Subjective evaluation: ratings as normalized ranks per evaluator, from 0 to 1 "
         f"({_pooled(test)}).",
         (*aligned("l", "System"), *aligned("r", *titles)),
-        tuple(map(tuple, groups.values())),
-        headings=tuple(map(Label, groups)),
+        *_by_quantity(rows),
         notes=tuple(notes),
     )
 
@@ -471,7 +477,15 @@ def _verification(test: ListeningTest) -> Iterator[Detection]:
 
 
 def _by_first_cell(rows: Iterable[tuple[str, ...]]) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    return tuple(tuple(group) for _, group in itertools.groupby(rows, key=lambda row: row[0]))
+    return tuple(map(tuple, grouped(rows, lambda row: row[0]).values()))
+
+
+def _by_quantity(
+    rows: Iterable[tuple[str, ...]],
+) -> tuple[tuple[tuple[tuple[str, ...], ...], ...], tuple[Label, ...]]:
+    """Return the groups of a table, and their headings, of rows that begin with a quantity."""
+    groups = grouped(rows, lambda row: QUANTITY_TITLES[row[0]])
+    return tuple(tuple(r[1:] for r in of) for of in groups.values()), tuple(map(Label, groups))
 
 
 def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
@@ -544,3 +558,53 @@ def _published_p_values(name: str) -> tuple[dict[str, PValues], list[str]]:
 
 def _pooled(test: ListeningTest) -> str:
     return f"{test.protocol.split_title(test.split)}, all data sets pooled"
+
+
+# The section of the report
+
+
+def listening_section(folder: Path, data: ReportData) -> Section:
+    """Compose the section on a listening test, with figures, beside objective results.
+
+    Raises
+    ------
+    PrivacyEvalError
+        The test is under another protocol, its figures are of other ratings or results.
+    """
+    path, figures = folder / RESULTS, folder / FIGURES
+    subjective, _ = read_listening_test(path)
+    if subjective.protocol.name != data.protocol.name:
+        raise PrivacyEvalError(
+            f"{path}: protocol {subjective.protocol.name}, but the results are of protocol "
+            f"{data.protocol.name}; evaluate the ratings again with privacy-eval listening "
+            "(stage 11)"
+        )
+    if not figures_source(folder, data.sources).items() <= drawn_from(figures).items():
+        raise PrivacyEvalError(
+            f"{figures}: figures of other ratings or results; draw them again with privacy-eval "
+            "listening (stage 11)"
+        )
+    published = data.sources.published or None
+    cells = objective_and_subjective(subjective, data.results, published)
+    tables = listening_test_tables(
+        subjective, cells, data.protocol, subjective.split, published=published
+    )
+    return Section(
+        "Subjective evaluation",
+        tuple(summary(subjective)),
+        tuple(tables),
+        tuple(pictures(figures)),
+    )
+
+
+def listening_insert(folder: Path) -> Insert:
+    """Return the section on a listening test as part of a report."""
+    key = digest(read_bytes(folder / RESULTS)), folder_digest(folder / FIGURES)
+    return Insert(key, lambda data: listening_section(folder, data))
+
+
+def figures_source(folder: Path, objective: ReportSources) -> dict[str, str]:
+    """Return digests of the inputs of a listening test's figures: its own and objective results."""
+    # Figures do not depend on how systems are chosen and ranked.
+    beside = ReportSources(objective.paths, objective.conf).digest() if objective.paths else ""
+    return {"ratings": digest(read_bytes(folder / RESULTS)), "results": beside}

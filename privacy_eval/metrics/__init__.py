@@ -1,7 +1,8 @@
-"""Privacy metrics: pure functions on scores, one file per metric.
+"""Privacy metrics: pure functions on scores.
 
-`TrialScores` are the sorted scores that all of them share; `score_metrics`
-computes all. Rates are fractions, costs and disclosures bits, LLRs natural logs.
+`TrialScores` are the sorted scores that all of them share, `Replicates` their bootstrap replicates,
+which the same functions take; `score_metrics` computes all. Rates are fractions, costs and
+disclosures bits, LLRs natural logs.
 """
 
 from .caveats import CAVEATS as CAVEATS
@@ -11,8 +12,6 @@ from .caveats import caveats_of as caveats_of
 from .caveats import find_caveats as find_caveats
 from .caveats import find_ties as find_ties
 from .caveats import withholding_caveat as withholding_caveat
-from .cllr import cllr as cllr
-from .cllr import min_cllr as min_cllr
 from .confidence import Interval as Interval
 from .confidence import speaker_bootstrap as speaker_bootstrap
 from .detection import min_dcf as min_dcf
@@ -24,6 +23,10 @@ from .eer import speechbrain_eer as speechbrain_eer
 from .evaluation import Evaluation as Evaluation
 from .evaluation import evaluate as evaluate
 from .linkability import linkability as linkability
+from .llr import categorical_tag as categorical_tag
+from .llr import cllr as cllr
+from .llr import min_cllr as min_cllr
+from .llr import zebra as zebra
 from .pav import pav as pav
 from .registry import METRICS as METRICS
 from .registry import NO_WIDTH as NO_WIDTH
@@ -42,5 +45,3 @@ from .trial_scores import VARIANTS as VARIANTS
 from .trial_scores import TrialScores as TrialScores
 from .trial_scores import Variant as Variant
 from .trials import Trials as Trials
-from .zebra import categorical_tag as categorical_tag
-from .zebra import zebra as zebra

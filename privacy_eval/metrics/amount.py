@@ -27,7 +27,7 @@ from .pav import FloatArray, IntArray
 from .printed import Printed
 from .registry import METRICS
 from .trials import Ids, Table, Trials
-from .wer import ratio_bootstrap
+from .utility import ratio_bootstrap
 
 #: Numbers of utterances per test.
 AMOUNTS = (1, 2, 3, 5, 10, 30)

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .cllr import cllr, min_cllr
 from .eer import IMPLAUSIBLE_EER, bengio_mariethoz_interval, kaldi_eer, lowest_eer
 from .linkability import LINKABILITY_MIN_TARGETS
+from .llr import cllr, min_cllr
 from .pav import FloatArray, IntArray
 from .trial_scores import VARIANTS, BoolArray, TrialScores, Variant, check_scores
 from .trials import IDS, Trials

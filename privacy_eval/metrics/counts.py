@@ -18,14 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
 from .arguments import as_array
-from .cllr import cllr_of_blocks, softplus
 from .eer import equal_rate, hull
+from .linkability import MAX_BINS, TARGETS_PER_BIN
+from .llr import cllr_of_blocks, softplus
 from .pav import FloatArray, Groups, IntArray, pav, with_laplace
 
 #: Bits of a key; with all of them counts are exact.
 KEY_BITS = 32
 _SIGN = np.uint32(1 << (KEY_BITS - 1))
-_MOST_LINKABILITY_BINS, _TARGETS_PER_BIN = 100, 10
 
 
 @dataclass(frozen=True)
@@ -346,7 +346,7 @@ def _linkability(counts: ScoreCounts) -> Bracket:
     """
     if counts.smallest == counts.largest:
         return Bracket(0.0, 0.0)
-    number = max(1, min(counts.n_target // _TARGETS_PER_BIN, _MOST_LINKABILITY_BINS))
+    number = max(1, min(counts.n_target // TARGETS_PER_BIN, MAX_BINS))
     edges = np.linspace(counts.smallest, counts.largest, number + 1)
     shift = np.uint32(KEY_BITS - counts.bits)
     lowest = counts.bins.astype(np.uint32) << shift

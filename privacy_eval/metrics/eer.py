@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .arguments import as_names, as_numbers, as_truth
 from .pav import FloatArray, IntArray, PavBlocks
-from .replicates import Replicates
-from .trial_scores import TrialScores, TrialSets, Variant, check_scores
+from .trial_scores import Replicates, TrialScores, Variant, check_scores
 
 #: Above chance (50 %) by more than the variance of few trials: scores have the wrong sign, or are
 #: all equal. The highest in the 2020 supplement is 60.4 % (table 3).
@@ -39,9 +38,10 @@ class Eer:
     Attributes
     ----------
     value : float
-        Fraction, not percent.
+        Fraction, not percent; of `Replicates` an array.
     threshold : float or None
-        The score at which it is reached; None for a point between thresholds (ROCCH).
+        The score at which it is reached; None for a point between thresholds (ROCCH), and of
+        `Replicates`.
     n_target, n_nontarget : int
     method : str
         `kaldi`, `speechbrain`, `rocch challenge` or `rocch exact`.
@@ -59,7 +59,7 @@ class Eer:
         return bengio_mariethoz_interval(self.value, self.n_target, self.n_nontarget)
 
 
-def kaldi_eer(scores: TrialScores) -> Eer:
+def kaldi_eer(scores: TrialScores | Replicates) -> Eer:
     """Compute the EER as Kaldi's `compute-eer` does: on float32 scores, not interpolated.
 
     This is the EER in the tables of VoicePrivacy 2020 and 2022. It treats the classes
@@ -67,7 +67,7 @@ def kaldi_eer(scores: TrialScores) -> Eer:
 
     Parameters
     ----------
-    scores : TrialScores
+    scores : TrialScores or Replicates
 
     Returns
     -------
@@ -79,9 +79,11 @@ def kaldi_eer(scores: TrialScores) -> Eer:
     0.5
     """
     check_scores(scores)
-    index = _kaldi_index(scores, operator.lt)
-    t = scores.single.target
-    return Eer(index / t.size, float(t[index]), scores.n_target, scores.n_nontarget, "kaldi")
+    counts = scores.n_target, scores.n_nontarget
+    if isinstance(scores, Replicates):
+        return Eer(scores.each(_kaldi_of_replicates(scores)), None, *counts, "kaldi")
+    index = _kaldi_index(scores, operator.lt)  # of one set, a few of its targets tell
+    return Eer(index / scores.n_target, float(scores.single.target[index]), *counts, "kaldi")
 
 
 def lowest_eer(scores: TrialScores) -> float:
@@ -119,23 +121,8 @@ def _kaldi_index(scores: TrialScores, is_below: Callable[[Any, Any], Any]) -> in
     return bisect.bisect_left(range(t.size - 1), True, key=stops)
 
 
-def batch_kaldi_eer(replicates: Replicates, *, variant: Variant) -> FloatArray:
-    """Compute `kaldi_eer` of each replicate.
-
-    Parameters
-    ----------
-    replicates : Replicates
-    variant : {"exact", "challenge"}
-        Ignored: both variants give the same EER.
-
-    Returns
-    -------
-    float array, shape (R,)
-
-    See Also
-    --------
-    kaldi_eer : of a single set of trials.
-    """
+def _kaldi_of_replicates(replicates: Replicates) -> FloatArray:
+    """Compute `kaldi_eer` of all replicates at once, shape (R,)."""
     sets, number = replicates.target_sets, replicates.target_number
     n_target, n_nontarget = replicates.target_counts, replicates.nontarget_counts
     descending = sets.spread(n_nontarget) * number / sets.spread(n_target)
@@ -145,7 +132,7 @@ def batch_kaldi_eer(replicates: Replicates, *, variant: Variant) -> FloatArray:
     return np.asarray(index / n_target)
 
 
-def speechbrain_eer(scores: TrialScores) -> Eer:
+def speechbrain_eer(scores: TrialScores | Replicates) -> Eer:
     """Compute the EER as SpeechBrain's `EER` does, to the last bit.
 
     This is the EER in the tables of VoicePrivacy 2024 and 2026. All distinct float32 scores and
@@ -154,7 +141,7 @@ def speechbrain_eer(scores: TrialScores) -> Eer:
 
     Parameters
     ----------
-    scores : TrialScores
+    scores : TrialScores or Replicates
 
     Returns
     -------
@@ -172,6 +159,9 @@ def speechbrain_eer(scores: TrialScores) -> Eer:
     0.5
     """
     check_scores(scores)
+    counts = scores.n_target, scores.n_nontarget
+    if isinstance(scores, Replicates):
+        return Eer(scores.each(_speechbrain_of_replicates(scores)), None, *counts, "speechbrain")
     single = scores.single
     distinct = np.unique(np.concatenate([single.target, single.nontarget]))
     n_thresholds = 2 * distinct.size - 1
@@ -214,26 +204,11 @@ def speechbrain_eer(scores: TrialScores) -> Eer:
             break
     value = sum(float(rate[0]) for rate in rates(np.array([best]))) / 2
     at = float(threshold(np.array([best]))[0])
-    return Eer(value, at, scores.n_target, scores.n_nontarget, "speechbrain")
+    return Eer(value, at, *counts, "speechbrain")
 
 
-def batch_speechbrain_eer(replicates: Replicates, *, variant: Variant) -> FloatArray:
-    """Compute `speechbrain_eer` of each replicate.
-
-    Parameters
-    ----------
-    replicates : Replicates
-    variant : {"exact", "challenge"}
-        Ignored: both variants give the same EER.
-
-    Returns
-    -------
-    float array, shape (R,)
-
-    See Also
-    --------
-    speechbrain_eer : of a single set of trials.
-    """
+def _speechbrain_of_replicates(replicates: Replicates) -> FloatArray:
+    """Compute `speechbrain_eer` of all replicates at once, shape (R,)."""
     counts = replicates.target_counts, replicates.nontarget_counts
     if np.max(counts) > _DISTINCT_RATES:
         return np.array([speechbrain_eer(scores).value for scores in replicates])
@@ -266,12 +241,12 @@ def batch_speechbrain_eer(replicates: Replicates, *, variant: Variant) -> FloatA
     return (miss.astype(np.float64) + false_alarm) / 2
 
 
-def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
+def rocch_eer(scores: TrialScores | Replicates, *, variant: Variant = "exact") -> Eer:
     """Compute the EER of the ROC convex hull, where it meets miss = false alarm; at most 0.5.
 
     Parameters
     ----------
-    scores : TrialScores
+    scores : TrialScores or Replicates
     variant : {"exact", "challenge"}
         They differ in the treatment of ties, see `TrialScores.pav`.
 
@@ -284,31 +259,10 @@ def rocch_eer(scores: TrialScores, *, variant: Variant = "exact") -> Eer:
     >>> rocch_eer(TrialScores([1, 3], [0, 2])).value
     0.25
     """
-    check_scores(scores)
-    value = float(batch_rocch_eer(scores, variant=variant)[0])
-    return Eer(value, None, scores.n_target, scores.n_nontarget, f"rocch {variant}")
-
-
-def batch_rocch_eer(trials: TrialSets, *, variant: Variant) -> FloatArray:
-    """Compute `rocch_eer` of each set of trials.
-
-    Parameters
-    ----------
-    trials : TrialSets
-    variant : {"exact", "challenge"}
-
-    Returns
-    -------
-    float array, shape (R,)
-
-    Examples
-    --------
-    >>> batch_rocch_eer(TrialScores([1, 3], [0, 2]), variant="exact")
-    array([0.25])
-    """
-    blocks = trials.pav(variant)
+    check_scores(scores, variant)
+    blocks = scores.pav(variant)
     sets = blocks.sets
-    n_target, n_nontarget = trials.target_counts, trials.nontarget_counts
+    n_target, n_nontarget = scores.target_counts, scores.nontarget_counts
     missed, rejected = sets.before(blocks.targets), sets.before(blocks.nontargets)
     ends = missed + blocks.targets, rejected + blocks.nontargets
     before = ends[0] / sets.spread(n_target) < 1 - ends[1] / sets.spread(n_nontarget)
@@ -316,7 +270,8 @@ def batch_rocch_eer(trials: TrialSets, *, variant: Variant) -> FloatArray:
     miss, next_miss = missed[at] / n_target, ends[0][at] / n_target
     false_alarm, next_false_alarm = 1 - rejected[at] / n_nontarget, 1 - ends[1][at] / n_nontarget
     gap_before, gap_after = false_alarm - miss, next_miss - next_false_alarm
-    return np.asarray(miss + gap_before / (gap_before + gap_after) * (next_miss - miss))
+    value = scores.each(miss + gap_before / (gap_before + gap_after) * (next_miss - miss))
+    return Eer(value, None, scores.n_target, scores.n_nontarget, f"rocch {variant}")
 
 
 def equal_rate(miss: FloatArray, false_alarm: FloatArray) -> float:

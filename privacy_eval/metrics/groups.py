@@ -23,15 +23,14 @@ from numpy.typing import ArrayLike
 from ..choices import missing_among, without_fraction
 from ..errors import PrivacyEvalError, abbreviate
 from .caveats import NOT_AVAILABLE, Caveat, find_caveats, marked_text, note_of, withholding_caveat
-from .cllr import min_cllr
-from .confidence import expanded_interval, seeded_by
+from .confidence import expanded_interval, pairs_of_speakers, seeded_by
 from .eer import kaldi_eer
 from .linkability import linkability
+from .llr import min_cllr
 from .pav import FloatArray, IntArray
 from .printed import Printed
-from .registry import METRICS, batch_metrics
-from .replicates import Replicates
-from .trial_scores import BoolArray, TrialScores
+from .registry import METRICS
+from .trial_scores import BoolArray, Replicates, TrialScores
 from .trials import IDS, Ids, Table, Trials
 
 #: Kinds of trials of a group.
@@ -48,8 +47,12 @@ MIN_TESTED, FEW_SPEAKERS = 4, 10
 #: Bootstrap replicates of the test.
 REPLICATES = 999
 
-#: Metrics of a group with bootstrap intervals, by their names in `BootstrapReplicates`.
-_DRAWN = {key: f"exact {key}" for key in ("eer", "cllr_min", "linkability")}
+#: Metrics of a group, variant exact, of its scores and of their replicates.
+_METRICS: dict[str, Callable[..., Any]] = {
+    "eer": kaldi_eer,
+    "cllr_min": min_cllr,
+    "linkability": linkability,
+}
 
 #: A column that differs between trials of at most one speaker in so many is one of speakers.
 _FEW = 4
@@ -189,17 +192,13 @@ def ungrouped(trials: Trials) -> list[str]:
 
 def _names(trials: Trials) -> tuple[str, ...]:
     """Return the names of the groups of grouped trials, sorted."""
-    return _columns(trials)[0].names
-
-
-def _columns(trials: Trials) -> tuple[Ids, Ids]:
-    return trials["enrolled_group"], trials["trial_group"]
+    return tuple(trials["trial_group"].names)
 
 
 def _sides(trials: Trials) -> tuple[IntArray, IntArray]:
     """Return the groups of the enrolled and of the trial speaker, shapes (P,)."""
-    enrolled, trial = (side.codes.astype(np.int64) for side in _columns(trials))
-    return enrolled, trial
+    enrolled, trial = (trials[f"{side}_group"].codes for side in ("enrolled", "trial"))
+    return enrolled.astype(np.int64), trial.astype(np.int64)
 
 
 def _speakers(trials: Trials) -> tuple[IntArray, IntArray]:
@@ -573,13 +572,12 @@ def group_values(trials: Trials, rows: BoolArray, *, ranked: bool = False) -> Gr
     if not (n_target and n_nontarget):
         return GroupValues(*counts)
     scores = TrialScores(trials.score[target], trials.score[nontarget])
-    return GroupValues(
-        *counts,
-        eer=kaldi_eer(scores).value,
-        cllr_min=min_cllr(scores, variant="exact").value,
-        linkability=linkability(scores, variant="exact").value,
-        rank1=float(_is_first(trials, rows)[1].mean()) if ranked else None,
-    )
+    rank1 = float(_is_first(trials, rows)[1].mean()) if ranked else None
+    return GroupValues(*counts, **_metrics_of(scores), rank1=rank1)
+
+
+def _metrics_of(scores: TrialScores | Replicates) -> dict[str, Any]:
+    return {key: metric(scores).value for key, metric in _METRICS.items()}
 
 
 def _is_first(trials: Trials, rows: BoolArray) -> tuple[IntArray, FloatArray]:
@@ -693,24 +691,15 @@ def _replicated(trials: Trials, rows: BoolArray, draws: IntArray) -> dict[str, F
     at = np.flatnonzero(rows)
     scores = TrialScores.from_labels(trials.score[at], trials.is_target[at])
     _, labels, order = scores.in_score_order
-    at, dummy = at[order], draws.shape[1] - 1
-    # A target trial counts as often as its speaker was drawn: the last index counts once.
-    enrolled, trial = _speakers(trials)
-    sides = enrolled[at], np.where(labels, dummy, trial[at])
-    pairs, pair = np.unique(sides[0] * draws.shape[1] + sides[1], return_inverse=True)
-    first, second = np.divmod(pairs, draws.shape[1])
-    times = draws[:, first] * draws[:, second]
-    own = second == dummy
-    times = times[times[:, own].any(axis=1) & times[:, ~own].any(axis=1)]
+    sides = (side[at[order]] for side in _speakers(trials))
+    pair, times_of = pairs_of_speakers(sides, labels, draws.shape[1] - 1)
+    times = times_of(draws)
     step = max(1, _AT_ONCE // 4 // at.size)
     parts = [
-        batch_metrics(Replicates(scores, pair, times[start : start + step]), _DRAWN.values())
+        _metrics_of(Replicates(scores, pair, times[start : start + step]))
         for start in range(0, len(times), step)
     ]
-    return {
-        key: np.concatenate([part[name] for part in parts] or [np.zeros(0)])
-        for key, name in _DRAWN.items()
-    }
+    return {key: np.concatenate([part[key] for part in parts] or [np.zeros(0)]) for key in _METRICS}
 
 
 @functools.lru_cache(maxsize=1)

@@ -26,10 +26,6 @@ IntArray = NDArray[np.int64]
 CHALLENGE_SLOPE = 1e-6
 
 
-def _one_set() -> IntArray:
-    return np.zeros(1, dtype=np.int64)
-
-
 @dataclass(frozen=True)
 class Sets:
     """Row ranges of concatenated, nonempty sets.
@@ -92,7 +88,7 @@ class Groups:
 
     targets: IntArray
     nontargets: IntArray
-    first: IntArray = field(default_factory=_one_set)
+    first: IntArray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
 
     @cached_property
     def sets(self) -> Sets:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import decimal
-import itertools
+import functools
 import math
+import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -16,29 +17,22 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .cllr import batch_cllr, batch_min_cllr, cllr
-from .curves import dcf_profile, densities, det_curve
-from .detection import batch_min_dcf, batch_miss_rate, effective_prior
-from .eer import (
-    batch_kaldi_eer,
-    batch_rocch_eer,
-    batch_speechbrain_eer,
-    eer_percent,
-    kaldi_eer,
-    speechbrain_eer,
-)
-from .linkability import batch_linkability, linkability
-from .pav import FloatArray
-from .replicates import Replicates
-from .similarity import VoiceSimilarity
-from .trial_scores import VARIANTS, TrialScores, Variant, check_scores
-from .zebra import (
-    batch_individual_disclosure,
-    batch_population_disclosure,
+from .detection import det_curve, effective_prior, min_dcf, miss_rate
+from .eer import eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
+from .linkability import densities, linkability
+from .llr import (
     categorical_tag,
+    cllr,
+    dcf_profile,
     ece_profile,
+    individual_disclosure,
+    min_cllr,
+    population_disclosure,
     zebra_number,
 )
+from .pav import FloatArray
+from .similarity import VoiceSimilarity
+from .trial_scores import VARIANTS, Replicates, TrialScores, Variant, check_scores
 
 #: Input of a metric: `matrices` are a `VoiceSimilarity`; `utility` is read from
 #: the files of recognizers and other tools, `emotion` of classifiers of emotions; `measures`
@@ -52,6 +46,9 @@ NO_WIDTH = "[n/a]"
 NO_WIDTH_NOTE = f"{NO_WIDTH}: no interval, as the value is equal in all bootstrap replicates"
 
 _ROUNDING = decimal.Context(rounding=decimal.ROUND_HALF_UP)
+
+#: Fields of a ratio of counts that is in no table of several systems.
+_RATIO: dict[str, Any] = {"counted": True, "decimals": 2, "detail": 2, "compared": False}
 
 
 class Label(NamedTuple):
@@ -121,6 +118,8 @@ class Metric(MetricDescription):
         Paper or program that defines it.
     function : callable or None
         Of `TrialScores` and the keyword `variant`, or of a `VoiceSimilarity`.
+    at_once : bool
+        The function also takes `Replicates`, all at once, and returns an array of shape (R,).
     best : "higher", "lower" or None
         The better values: of more privacy, of more utility. None of metrics that systems are
         not ranked by.
@@ -162,12 +161,11 @@ class Metric(MetricDescription):
         there are.
     in_variants : bool
         The variants may differ in it.
-    batch_function : callable or None
-        Vectorized `function`: takes `Replicates` and the keyword `variant`; returns shape (R,).
     """
 
     key: str = ""
-    function: Callable[..., float] | None = None
+    function: Callable[..., Any] | None = None
+    at_once: bool = False
     source: str = ""
     column_label: Label | None = None
     heading_label: Label | None = None
@@ -180,7 +178,6 @@ class Metric(MetricDescription):
     strongest: bool = True
     curves: Callable[[TrialScores], dict[str, FloatArray]] | None = None
     in_variants: bool = True
-    batch_function: Callable[..., FloatArray] | None = None
 
     @property
     def sentence(self) -> str:
@@ -327,27 +324,22 @@ def _ece_arrays(scores: TrialScores) -> dict[str, FloatArray]:
 
 
 def _of_scores(
-    key: str,
-    unit: str,
-    name: str,
-    batch_function: Callable[..., FloatArray],
-    function: Callable[..., float] | None = None,
-    **fields: Any,
+    key: str, unit: str, name: str, function: Callable[..., Any], **fields: Any
 ) -> Metric:
-    """Make the entry of a metric on scores: `function`, unless given, is `batch_function` of a
-    single set of trials."""
+    """Make the entry of a metric on scores, one set or replicates; the function returns the value,
+    or a result that has it."""
 
-    def of_one(scores: TrialScores, *, variant: Variant) -> float:
-        return float(batch_function(scores, variant=variant)[0])
+    def value(scores: TrialScores | Replicates, *, variant: Variant) -> Any:
+        result = function(scores, variant=variant)
+        return getattr(result, "value", result)
 
-    fields = {"function": function or of_one, "batch_function": batch_function, **fields}
-    return Metric("scores", unit, name, key=key, **fields)
+    return Metric("scores", unit, name, key=key, function=value, at_once=True, **fields)
 
 
-def _error_rate(key: str, name: str, *functions: Callable[..., Any], **fields: Any) -> Metric:
+def _error_rate(key: str, name: str, function: Callable[..., Any], **fields: Any) -> Metric:
     """Make the entry of a rate of the attacker's errors."""
     fields = {"best": "higher", "range": (0, 1), "percent": True, "chance": "50 %", **fields}
-    return _of_scores(key, "fraction", name, *functions, **fields)
+    return _of_scores(key, "fraction", name, function, **fields)
 
 
 def min_dcf_metric(p_target: float, c_miss: float = 1, c_fa: float = 1) -> Metric:
@@ -373,7 +365,7 @@ def min_dcf_metric(p_target: float, c_miss: float = 1, c_fa: float = 1) -> Metri
     >>> min_dcf_metric(0.05).key, min_dcf_metric(0.05, c_miss=10).name
     ('min_dcf_0.05', 'min DCF at 0.05, costs 10 and 1')
     """
-    prior = effective_prior(p_target, c_miss, c_fa)
+    effective_prior(p_target, c_miss, c_fa)  # an error of what is out of range
     cost_key, costs = "", ""
     if (c_miss, c_fa) != (1, 1):
         cost_key, costs = f"_{c_miss:g}_{c_fa:g}", f", costs {c_miss:g} and {c_fa:g}"
@@ -381,7 +373,7 @@ def min_dcf_metric(p_target: float, c_miss: float = 1, c_fa: float = 1) -> Metri
         f"min_dcf_{p_target:g}{cost_key}",
         "normalized cost",
         f"min DCF at {p_target:g}{costs}",
-        lambda trials, *, variant: batch_min_dcf(trials, prior, variant),
+        functools.partial(min_dcf, p_target=p_target, c_miss=c_miss, c_fa=c_fa),
         meaning=f"lowest cost of decisions where {100 * p_target:g} % of trials are targets"
         f"{costs and f' and a miss and a false alarm cost {c_miss:g} and {c_fa:g}'}",
         chance="1",
@@ -402,27 +394,23 @@ def _miss_rate(false_alarm: float) -> Metric:
     return _error_rate(
         f"miss_at_fa_{false_alarm:g}",
         f"miss rate at {percent} false alarms",
-        lambda trials, *, variant: batch_miss_rate(trials, false_alarm),
+        lambda scores, *, variant: miss_rate(scores, false_alarm=false_alarm),
         meaning=f"share of targets missed where {percent} of nontargets are accepted",
         chance=f"{100 - 100 * false_alarm:g} %",
         source="NIST speaker recognition evaluations",
         title=f"Miss rate at {percent} false alarms",
         column_label=Label(f"Miss at {percent} FA, %"),
         heading_label=Label(f"Miss rate at {percent} false alarms, %"),
-        counted=True,
-        decimals=2,
-        detail=2,
-        compared=False,
         in_variants=False,
+        **_RATIO,
     )
 
 
 def _dnsmos(key: str, of: str, scale: str, noise: float, silence: float) -> Metric:
-    name = f"DNSMOS {key.upper()}"
     return Metric(
         "measures",
         "opinion score",
-        name,
+        f"DNSMOS {key.upper()}",
         key=f"dnsmos_{key}",
         meaning=f"opinion of the {of} quality ({scale}, 1 to 5) that a network predicts; it "
         "may be higher of synthetic than of real voices, and lower of soft speech",
@@ -436,41 +424,28 @@ def _dnsmos(key: str, of: str, scale: str, noise: float, silence: float) -> Metr
     )
 
 
+def _recognition_errors(kind: Kind, key: str, name: str, **fields: Any) -> Metric:
+    fields = {"best": "lower", "percent": True, **_RATIO, **fields}
+    return Metric(kind, "fraction", name, key=key, **fields)
+
+
 def _phone_errors(key: str, name: str, reference: str) -> Metric:
-    return Metric(
+    return _recognition_errors(
         "measures",
-        "fraction",
+        key,
         name,
-        key=key,
         meaning=f"errors of a phone recognizer per phone {reference}",
         chance="90 % or more",
         source="hama 1.7.0",
-        best="lower",
         title=name.replace("PER", "Phone error rate"),
         column_label=Label(f"{name}, %"),
-        percent=True,
-        counted=True,
-        decimals=2,
-        detail=2,
-        compared=False,
     )
 
 
-def _recall(emotion: str) -> Metric:
-    return Metric(
-        "emotion",
-        "fraction",
-        f"recall of {emotion}",
-        key=f"acc_{emotion}",
-        meaning=f"recall of the emotion {emotion} by a classifier",
-        chance="25 %, on average of four emotions",
-        source="VoicePrivacy 2024",
-        range=(0, 1),
-        column_label=Label(f"{emotion}, %"),
-        percent=True,
-        detail=4,
-        compared=False,
-    )
+def _recall(key: str, name: str, column: str, **fields: Any) -> Metric:
+    fields = {"source": "VoicePrivacy 2024", "range": (0, 1), "compared": False, **fields}
+    fields |= {"percent": True, "detail": 4, "column_label": Label(f"{column}, %")}
+    return Metric("emotion", "fraction", name, key=key, **fields)
 
 
 def _pitch(of: str, name: str, meaning: str, column: Label, **fields: Any) -> Metric:
@@ -479,16 +454,21 @@ def _pitch(of: str, name: str, meaning: str, column: Label, **fields: Any) -> Me
     return Metric("utility", "correlation", name, key=f"pitch_correlation_{of}", **fields)
 
 
+def _of_matrices(key: str, unit: str, name: str, attribute: str, **fields: Any) -> Metric:
+    """Make the entry of an attribute of `VoiceSimilarity`."""
+    function = operator.attrgetter(attribute)
+    fields = {"function": function, "source": "Noé et al. 2020", **fields}
+    return Metric("matrices", unit, name, key=key, **fields)
+
+
 def _d_diag(matrix: str) -> Metric:
-    return Metric(
-        "matrices",
+    return _of_matrices(
+        f"d_diag_{matrix}",
         "difference of similarities",
         f"diagonal dominance of {matrix}",
-        key=f"d_diag_{matrix}",
-        function=lambda similarity: getattr(similarity, matrix).d_diag,
+        f"{matrix}.d_diag",
         meaning=f"how far the diagonal of the similarity matrix {matrix} exceeds the rest",
         chance="0, more with few speakers",
-        source="Noé et al. 2020",
         range=(0, 1),
         compared=False,
         tabled=False,
@@ -499,6 +479,10 @@ _C_LLR = r"$C_\mathrm{llr}$"
 _C_LLR_MIN = r"$C_\mathrm{llr}^{\min}$"
 _G_VD = r"$G_\mathrm{VD}$"
 _DISCLOSURE = "ZEBRA: {} privacy disclosure ({}), "
+_ZEBRA: dict[str, Any] = {
+    **{"source": "Nautsch et al. 2020", "best": "lower", "repeats_matter": True},
+    **{"detailed": zebra_number, "line_number": zebra_number},
+}
 
 #: Every metric by its key, in the order of the outputs.
 METRICS: dict[str, Metric] = {
@@ -507,8 +491,7 @@ METRICS: dict[str, Metric] = {
         _error_rate(
             "eer",
             "EER",
-            batch_kaldi_eer,
-            lambda scores, *, variant: kaldi_eer(scores).value,
+            lambda scores, *, variant: kaldi_eer(scores),
             meaning="error rate where miss and false-alarm rates are equal",
             source="Kaldi, compute-eer",
             counted=True,
@@ -521,8 +504,7 @@ METRICS: dict[str, Metric] = {
         _error_rate(
             "eer_speechbrain",
             "EER (SpeechBrain)",
-            batch_speechbrain_eer,
-            lambda scores, *, variant: speechbrain_eer(scores).value,
+            lambda scores, *, variant: speechbrain_eer(scores),
             meaning="mean of miss and false-alarm rates at the lowest threshold where they differ "
             "least, of all scores and the midpoints between neighbouring ones",
             source="SpeechBrain, EER",
@@ -539,7 +521,7 @@ METRICS: dict[str, Metric] = {
             "cllr_min",
             "bit",
             "min Cllr",
-            batch_min_cllr,
+            min_cllr,
             meaning="uncertainty about the speaker after ideal calibration; 1 bit is complete",
             chance="1 bit, less with few trials",
             source="Brümmer and du Preez 2006",
@@ -557,8 +539,7 @@ METRICS: dict[str, Metric] = {
             "cllr",
             "bit",
             "Cllr",
-            batch_cllr,
-            lambda scores, *, variant: cllr(scores, variant=variant).value,
+            cllr,
             meaning="the same without calibration, of natural-log LLRs; above 1 bit they mislead",
             chance="1 bit, more if not calibrated",
             source="Brümmer and du Preez 2006",
@@ -570,7 +551,7 @@ METRICS: dict[str, Metric] = {
         _error_rate(
             "rocch_eer",
             "ROCCH-EER",
-            batch_rocch_eer,
+            rocch_eer,
             meaning="EER on the convex hull of the ROC curve, never above the EER",
             chance="50 %, less with few trials",
             source="Brümmer and de Villiers 2013",
@@ -584,7 +565,7 @@ METRICS: dict[str, Metric] = {
             "linkability",
             "fraction",
             "linkability",
-            batch_linkability,
+            linkability,
             meaning="separation of target and nontarget scores, over all scores; 1 is complete",
             chance="0.06 up to 1000 targets, less with more",
             source="Gomez-Barrero et al. 2018, Maouche et al. 2020",
@@ -601,31 +582,25 @@ METRICS: dict[str, Metric] = {
             "zebra_population",
             "bit",
             "expected privacy disclosure",
-            batch_population_disclosure,
+            population_disclosure,
             meaning="information that scores disclose on average over priors; 0.721 bit is all",
             chance="0 bit, more with few trials",
-            source="Nautsch et al. 2020",
-            best="lower",
             range=(0, 0.5 / math.log(2)),
             title="Expected privacy disclosure (population)",
             column_label=Label("Population, bit", r"$D_\mathrm{ECE}$, bit"),
             heading_label=Label(_DISCLOSURE.format("expected", "population") + "bit"),
             axis_label="Population disclosure, bit",
-            detailed=zebra_number,
             line="Population: {zebra_population} bit",
-            line_number=zebra_number,
-            repeats_matter=True,
             curves=_ece_arrays,
+            **_ZEBRA,
         ),
         _of_scores(
             "zebra_individual",
             "log10 LR",
             "worst-case privacy disclosure",
-            batch_individual_disclosure,
+            individual_disclosure,
             meaning="strongest evidence that the attacker obtains in any trial",
             chance="0.4 log10 LR (median), however many the trials",
-            source="Nautsch et al. 2020",
-            best="lower",
             title="Worst-case privacy disclosure (individual)",
             column_label=Label("Individual, log10 LR", r"$\log_{10}(l)$"),
             heading_label=Label(
@@ -633,49 +608,42 @@ METRICS: dict[str, Metric] = {
                 _DISCLOSURE.format("worst-case", "individual") + r"$\log_{10}$ LR",
             ),
             axis_label=r"Individual disclosure, $\log_{10}$ LR",
-            detailed=zebra_number,
             strongest=False,
             line="Individual: {zebra_individual} ({tag})",
-            line_number=zebra_number,
-            repeats_matter=True,
+            **_ZEBRA,
         ),
         min_dcf_metric(0.01),
         min_dcf_metric(0.001),
         _miss_rate(0.01),
         _miss_rate(0.001),
-        Metric(
+        _recognition_errors(
             "utility",
-            "fraction",
+            "wer",
             "WER",
-            key="wer",
             meaning="word errors of a recognizer per spoken word",
             chance="100 % or more",
             source="Levenshtein 1966",
-            best="lower",
-            percent=True,
-            counted=True,
-            decimals=2,
-            detail=2,
-            compared=False,
         ),
-        Metric(
-            "emotion",
-            "fraction",
+        _recall(
+            "uar",
             "UAR",
-            key="uar",
+            "UAR",
             meaning="mean recall of four emotions by a classifier",
             chance="25 %",
-            source="VoicePrivacy 2024",
             best="higher",
-            range=(0, 1),
             title="Unweighted average recall of emotions",
-            column_label=Label("UAR, %"),
-            percent=True,
             decimals=2,
-            detail=4,
-            compared=False,
         ),
-        *map(_recall, ("ang", "hap", "neu", "sad")),
+        *(
+            _recall(
+                f"acc_{emotion}",
+                f"recall of {emotion}",
+                emotion,
+                meaning=f"recall of the emotion {emotion} by a classifier",
+                chance="25 %, on average of four emotions",
+            )
+            for emotion in ("ang", "hap", "neu", "sad")
+        ),
         _dnsmos("ovrl", "overall", "P.835", 1.1, 1.8),
         _dnsmos("sig", "speech", "P.835", 1.2, 2.5),
         _dnsmos("bak", "background", "P.835", 1.1, 3.5),
@@ -719,15 +687,13 @@ METRICS: dict[str, Metric] = {
             "the same of mismatched pairs, an utterance and others of the set",
             Label("Pitch by chance", "Chance"),
         ),
-        Metric(
-            "matrices",
+        _of_matrices(
+            "deid",
             "fraction",
             "de-identification (DeID)",
-            key="deid",
-            function=lambda similarity: similarity.deid,
+            "deid",
             meaning="loss of similarity of anonymized speech to its speaker; 100 % is complete",
             chance="100 %, less with few speakers",
-            source="Noé et al. 2020",
             best="higher",
             range=(-math.inf, 1),
             title="De-identification (DeID)",
@@ -740,15 +706,13 @@ METRICS: dict[str, Metric] = {
             line="De-Identification : {deid}",
             line_number=repr,
         ),
-        Metric(
-            "matrices",
+        _of_matrices(
+            "gvd_db",
             "dB",
             "gain of voice distinctiveness (G_VD)",
-            key="gvd_db",
-            function=lambda similarity: similarity.gvd_db,
+            "gvd_db",
             meaning="distinctiveness of anonymized voices relative to original ones; 0 dB is equal",
             chance="below -15 dB",
-            source="Noé et al. 2020",
             best="higher",
             range=(-math.inf, math.inf),
             title="Gain of voice distinctiveness (G_VD)",
@@ -872,12 +836,23 @@ def score_metrics(scores: TrialScores, *, variant: Variant = "exact") -> dict[st
     (0.5, 0.25)
     """
     check_scores(scores)
-    values: dict[str, float] = {}
-    for key, metric in of_kind("scores").items():
-        if metric.function is None:
+    return _computed(scores, of_kind("scores"), variant)
+
+
+def _computed(
+    scores: TrialScores | Replicates, metrics: Iterable[str], variant: Variant
+) -> dict[str, Any]:
+    """Compute metrics of one set of scores, or of all replicates; once if both variants agree."""
+    values: dict[str, Any] = {}
+    for key in metrics:
+        if (function := METRICS[key].function) is None:
             continue
-        if metric.in_variants or key not in scores.memo:
-            scores.memo[key] = metric.function(scores, variant=variant)
+        if METRICS[key].in_variants or key not in scores.memo:
+            if isinstance(scores, TrialScores) or METRICS[key].at_once:
+                scores.memo[key] = function(scores, variant=variant)
+            else:
+                each = (function(one, variant=variant) for one in scores)
+                scores.memo[key] = np.fromiter(each, np.float64)
         values[key] = scores.memo[key]
     return values
 
@@ -899,17 +874,10 @@ def batch_metrics(
         By names such as "exact eer": float arrays, shape (R,), see `score_metrics`.
     """
     values: dict[str, FloatArray] = {}
-    for variant, (key, metric) in itertools.product(VARIANTS, of_kind("scores").items()):
-        name, other = f"{variant} {key}", f"{VARIANTS[0]} {key}"
-        if metric.function is None or (names is not None and name not in names):
-            continue
-        if not metric.in_variants and other in values:
-            values[name] = values[other]
-        elif metric.batch_function is not None:
-            values[name] = metric.batch_function(replicates, variant=variant)
-        else:
-            of_samples = (metric.function(sample, variant=variant) for sample in replicates)
-            values[name] = np.fromiter(of_samples, np.float64)
+    for variant in VARIANTS:
+        keys = [key for key in of_kind("scores") if names is None or f"{variant} {key}" in names]
+        for key, of_replicates in _computed(replicates, keys, variant).items():
+            values[f"{variant} {key}"] = of_replicates
     return values
 
 

@@ -1,4 +1,5 @@
-"""A set of verification scores, sorted once and shared by every metric.
+"""Sets of verification scores, sorted once and shared by every metric: one set, or many bootstrap
+replicates at once.
 
 Conventions: a *target* trial compares two utterances of one speaker (in biometrics: mated),
 a *nontarget* trial utterances of two speakers (non-mated); a higher score supports the same
@@ -7,8 +8,7 @@ speaker.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -57,7 +57,7 @@ def check_scores(scores: object, variant: str = "exact") -> None:
     Raises
     ------
     TypeError
-        Not `TrialScores`.
+        Neither `TrialScores` nor `Replicates`.
     ValueError
         As `check_variant`.
 
@@ -65,15 +65,15 @@ def check_scores(scores: object, variant: str = "exact") -> None:
     --------
     >>> check_scores(TrialScores([1.0], [0.0]))
     """
-    if not isinstance(scores, TrialScores):
+    if not isinstance(scores, TrialSets):
         kind = type(scores).__name__
         of = "TrialScores(target, nontarget) or trials.scores"
         raise TypeError(f"expected scores as {of}, not {kind}")
     check_variant(variant)
 
 
-class TrialSets(ABC):
-    """Counts of R sets of trials at once: one set (R = 1), or R bootstrap replicates.
+class TrialSets:
+    """R sets of trials: `TrialScores` are one (R = 1), `Replicates` many, and metrics take both.
 
     Attributes
     ----------
@@ -88,28 +88,33 @@ class TrialSets(ABC):
     nontarget_counts: IntArray
 
     @property
-    @abstractmethod
     def nontargets_below(self) -> IntArray:
         """Number of nontarget scores of its set below each target score, shape (T,)."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def nontargets_up_to(self) -> IntArray:
         """Number of nontarget scores of its set at or below each target score, shape (T,)."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
-    def extremes(self) -> FloatArray:
-        """Lowest and highest target score, lowest and highest nontarget score, shape (4, R)."""
+    def n_target(self) -> Any:
+        """Number of target trials of each set, shape (R,); of `TrialScores` an int."""
+        return self.target_counts
 
-    @abstractmethod
-    def counts_below(self, values: FloatArray, sets: Sets) -> tuple[IntArray, IntArray]:
-        """Count the targets and the nontargets of each value's set that are below it."""
+    @property
+    def n_nontarget(self) -> Any:
+        """Number of nontarget trials of each set, shape (R,); of `TrialScores` an int."""
+        return self.nontarget_counts
 
-    @abstractmethod
-    def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
-        """Lower `least`, shape (R,), to the minimum cost of thresholds within mixed ties, whose
-        trials keep their file order."""
+    def each(self, values: FloatArray) -> Any:
+        """Return the value of each set, shape (R,); of `TrialScores` a float."""
+        return values
+
+    @cached_property
+    def memo(self) -> dict[str, Any]:
+        """Cache of values by metric; those of metrics without variants serve both variants."""
+        return {}
 
     @cached_property
     def target_sets(self) -> Sets:
@@ -167,19 +172,17 @@ class TrialSets(ABC):
         """
         check_variant(variant)
         pooled = variant == "exact" or not self.has_mixed_ties
-        return self._pav_pooled if pooled else self._pav_nontargets_first
+        if pooled not in self._solved:
+            self._solved[pooled] = pav(self._groups(pooled=pooled))
+        return self._solved[pooled]
 
     def pav_laplace(self, variant: Variant = "exact") -> PavBlocks:
         """Compute `pav` with Laplace's rule of succession, which makes every LLR finite."""
         return with_laplace(self.pav(variant))
 
     @cached_property
-    def _pav_pooled(self) -> PavBlocks:
-        return pav(self._groups(pooled=True))
-
-    @cached_property
-    def _pav_nontargets_first(self) -> PavBlocks:
-        return pav(self._groups(pooled=False))
+    def _solved(self) -> dict[bool, PavBlocks]:
+        return {}
 
     def _groups(self, *, pooled: bool) -> Groups:
         """Group trials: one group per distinct target score and per run of nontargets between
@@ -278,6 +281,10 @@ class TrialScores(TrialSets):
         self._set(target, nontarget)
         return self
 
+    def each(self, values: FloatArray) -> float:
+        """See `TrialSets.each`."""
+        return float(values[0])
+
     @property
     def n_target(self) -> int:
         """T, the number of target trials."""
@@ -288,14 +295,14 @@ class TrialScores(TrialSets):
         """N, the number of nontarget trials."""
         return int(self.nontarget.size)
 
-    @property
+    @cached_property
     def extremes(self) -> FloatArray:
-        """See `TrialSets.extremes`; here R = 1."""
+        """Lowest and highest target score, lowest and highest nontarget score, shape (4, 1)."""
         ends = [[of_class[0], of_class[-1]] for of_class in (self.target, self.nontarget)]
         return np.array(ends, dtype=np.float64).reshape(4, 1)
 
     def counts_below(self, values: FloatArray, sets: Sets) -> tuple[IntArray, IntArray]:
-        """See `TrialSets.counts_below`; here R = 1."""
+        """Count the targets and the nontargets below each value."""
         return np.searchsorted(self.target, values), np.searchsorted(self.nontarget, values)
 
     @cached_property
@@ -305,11 +312,6 @@ class TrialScores(TrialSets):
             return TrialScores.from_sorted(
                 self.target.astype(np.float32), self.nontarget.astype(np.float32)
             )
-
-    @cached_property
-    def memo(self) -> dict[str, Any]:
-        """Cache of values by metric; those of metrics without variants serve both variants."""
-        return {}
 
     @cached_property
     def nontargets_below(self) -> IntArray:
@@ -385,7 +387,8 @@ class TrialScores(TrialSets):
         return targets, np.asarray(mixed + 1 - targets, dtype=np.int64)
 
     def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
-        """See `TrialSets.least_within_ties`; here R = 1."""
+        """Lower `least`, shape (1,), to the minimum cost of thresholds within mixed ties, whose
+        trials keep their file order."""
         rows, counts = self._tied_rows, (self.target_counts, self.nontarget_counts)
         first = rows[self.targets_below[rows] == rows]
         # Lower bound within a tie: all of its nontargets and none of its targets are rejected.
@@ -420,6 +423,114 @@ class TrialScores(TrialSets):
             np.concatenate([self.nontarget, self.target]),
             np.arange(self.n_target + self.n_nontarget) >= self.n_nontarget,
         )
+
+
+class Replicates(TrialSets):
+    """Bootstrap replicates of one set of trials, each with at least one target and nontarget, as
+    repetition counts of its trials; all trials of one pair of speakers count equally often.
+
+    Parameters
+    ----------
+    of : TrialScores
+    pairs : int array, shape (P,)
+        Number of the pair of speakers of each trial, from 0, in ascending order of scores.
+    times : int array, shape (R, pairs)
+        How often the trials of each pair of speakers count in each replicate.
+    """
+
+    def __init__(self, of: TrialScores, pairs: IntArray, times: IntArray) -> None:
+        self.of, self.times, self._pairs = of, times, pairs
+        #: Pair of each target and of each nontarget, ascending by score: (T,) and (N,).
+        self.pairs = [pairs[rows] for rows in of.rows_in_order]
+        #: Cumulative counts over the sorted targets and nontargets, from 0: (R, T+1) and (R, N+1),
+        #: where T and N are the numbers of targets and nontargets in the original trials.
+        self.cumulative_targets, self.cumulative_nontargets = (
+            _cumulated(times[:, of_class]) for of_class in self.pairs
+        )
+        self.target_counts = self.cumulative_targets[:, -1]
+        self.nontarget_counts = self.cumulative_nontargets[:, -1]
+        counted = np.diff(self.cumulative_targets).ravel()
+        self._number, self._row = np.divmod(
+            np.repeat(np.arange(counted.size), counted), of.target.size
+        )
+        self.target = of.target[self._row]
+
+    def __iter__(self) -> Iterator[TrialScores]:
+        """Yield each replicate as scores of its own, with repeated trials."""
+        scores, is_target, _ = self.of.in_score_order
+        for of_pairs in self.times:
+            times = of_pairs[self._pairs]
+            yield TrialScores.from_labels(np.repeat(scores, times), np.repeat(is_target, times))
+
+    def _drawn(self, counts: IntArray) -> IntArray:
+        """Count the drawn ones of so many lowest nontargets for each target score, shape (T,)."""
+        return np.asarray(self.cumulative_nontargets[self._number, counts[self._row]])
+
+    @property
+    def nontargets_below_in_single(self) -> IntArray:
+        """`nontargets_below` for scores in single precision, shape (T,)."""
+        return self._drawn(self.of.single.nontargets_below)
+
+    @cached_property
+    def nontargets_below(self) -> IntArray:
+        """See `TrialSets`."""
+        return self._drawn(self.of.nontargets_below)
+
+    @cached_property
+    def nontargets_up_to(self) -> IntArray:
+        """See `TrialSets`."""
+        return self._drawn(self.of.nontargets_up_to)
+
+    @cached_property
+    def nontarget_ends(self) -> tuple[IntArray, IntArray]:
+        """Rows of the lowest and of the highest nontarget drawn, shapes (R,)."""
+        rows = [
+            np.searchsorted(ends, [0, ends[-1] - 1], side="right") - 1
+            for ends in self.cumulative_nontargets
+        ]
+        lowest, highest = np.array(rows).T
+        return lowest, highest
+
+    @cached_property
+    def extremes(self) -> FloatArray:
+        """See `TrialScores.extremes`; here of each replicate, shape (4, R)."""
+        targets = self.target[[self.target_sets.first, self.target_sets.last]]
+        return np.concatenate([targets, self.of.nontarget[np.array(self.nontarget_ends)]])
+
+    def counts_below(self, values: FloatArray, sets: Sets) -> tuple[IntArray, IntArray]:
+        """Count the targets and the nontargets of each value's set that are below it."""
+        return (
+            self.cumulative_targets[sets.number, np.searchsorted(self.of.target, values)],
+            self.cumulative_nontargets[sets.number, np.searchsorted(self.of.nontarget, values)],
+        )
+
+    def least_within_ties(self, cost: ErrorCost, least: FloatArray) -> FloatArray:
+        """See `TrialScores.least_within_ties`; here of each replicate, shape (R,)."""
+        missed, rejected = (
+            of_class[:, counts]
+            for of_class, counts in zip(
+                (self.cumulative_targets, self.cumulative_nontargets),
+                self.of.counts_within_ties,
+                strict=True,
+            )
+        )
+        totals = self.target_counts, self.nontarget_counts
+        costs = cost(missed, rejected, totals[0][:, None], totals[1][:, None])
+        costs[missed + rejected == 0] = np.inf
+        least = np.minimum(least, costs.min(axis=1, initial=np.inf))
+        # The threshold after the first trial, if that is a target, rejects nothing else.
+        one = cost(np.array(1), np.array(0), *totals)
+        target_rows, nontarget_rows = self.of.rows_in_order
+        first_target = target_rows[self._row[self.target_sets.first]]
+        is_first = first_target < nontarget_rows[self.nontarget_ends[0]]
+        return np.where(is_first, np.minimum(least, one), least)
+
+
+def _cumulated(counts: IntArray) -> IntArray:
+    """Compute cumulative sums along the last axis, with a leading 0."""
+    sums = np.zeros((*counts.shape[:-1], counts.shape[-1] + 1), dtype=np.int64)
+    np.cumsum(counts, axis=-1, out=sums[..., 1:])
+    return sums
 
 
 def bin_edges(low: FloatArray, high: FloatArray, bins: IntArray, sets: Sets) -> FloatArray:

@@ -17,8 +17,16 @@ from numpy.typing import NDArray
 
 from ..choices import COLUMNS
 from ..errors import PrivacyEvalError, abbreviate, known_names, library, located
-from .arguments import as_array, as_numbers, as_truth, at_rows, coded_names
-from .frames import find_columns, open_column, snapshot
+from .arguments import (
+    as_array,
+    as_numbers,
+    as_truth,
+    at_rows,
+    coded_names,
+    find_columns,
+    open_column,
+    snapshot,
+)
 from .pav import FloatArray, IntArray
 from .trial_scores import BoolArray, TrialScores
 
@@ -464,15 +472,13 @@ class Trials:
     @property
     def pairs(self) -> IntArray:
         """A number of each pair of enrolled id and utterance, shape (P,)."""
-        width = len(self.utterance.names)
-        return np.asarray(self.enrolled.codes.astype(np.int64) * width + self.utterance.codes)
+        return _pairs(self.enrolled, self.utterance)
 
     @property
     def in_order_of_names(self) -> tuple[NDArray[np.int64], FloatArray]:
         """A number of each pair of ids, in an order that any table of the same names has, and the
         score."""
-        ids = [of.among(sorted(of.used)) for of in (self.enrolled, self.utterance)]
-        pairs = ids[0].codes.astype(np.int64) * len(ids[1].names) + ids[1].codes
+        pairs = _pairs(*(of.among(sorted(of.used)) for of in (self.enrolled, self.utterance)))
         order = np.argsort(pairs)
         return pairs[order], self.score[order]
 
@@ -589,7 +595,7 @@ def match(first: Trials, second: Trials) -> tuple[IntArray, IntArray]:
     """
     named = [second[side].among(first[side].names) for side in IDS[:2]]
     pairs, known = first.pairs, (named[0].codes >= 0) & (named[1].codes >= 0)
-    others = named[0].codes.astype(np.int64) * len(named[1].names) + named[1].codes
+    others = _pairs(*named)
     if np.array_equal(pairs, others) and known.all():
         rows = np.arange(len(first))
         return rows, rows
@@ -608,6 +614,11 @@ def match(first: Trials, second: Trials) -> tuple[IntArray, IntArray]:
         )
     rows = np.flatnonzero(found >= 0)
     return rows, found[rows].astype(np.int64)
+
+
+def _pairs(first: Ids, second: Ids) -> IntArray:
+    """Return a number of the pair of ids of each row, shape (P,)."""
+    return np.asarray(first.codes.astype(np.int64) * len(second.names) + second.codes)
 
 
 def _column(field: str, shown: str, values: Any) -> Any:

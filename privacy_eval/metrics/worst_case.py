@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .caveats import NOT_AVAILABLE
+from .llr import individual_disclosure
 from .pav import FloatArray
 from .printed import Printed
 from .trial_scores import TrialScores, check_scores
 from .trials import Table, Trials
-from .zebra import individual_disclosure
 
 #: Fewest scores of a class that a Student t is fitted to: three have one of any spread.
 MIN_SCORES = 10

@@ -10,7 +10,7 @@ from ..errors import abbreviate, counted
 from ..metrics import CAVEATS, Caveat, describe, of_kind, withholding_caveat
 from ..metrics.caveats import WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
-from ..metrics.wer import SpeakerSums
+from ..metrics.utility import SpeakerSums
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..protocol.published import Family, PublishedResults, PublishedValue
 from ..results.records import EmotionRecord, MeasureRecord, RecognitionRecord, Results

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ..choices import LEVEL
 from ..errors import PrivacyEvalError
-from ..io.edition_summary import summary_averages
+from ..io.results_txt import summary_averages
 from ..metrics import describe
 from ..metrics.caveats import note_of
 from ..metrics.confidence import what_is_too_few

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ..choices import LEVEL
 from ..metrics import Caveat, describe
 from ..metrics.caveats import worst_caveat
-from ..metrics.comparison import subtract
 from ..metrics.confidence import (
     difference_p_value,
     expanded_interval,
     least_replicates,
+    subtract,
     what_is_too_few,
 )
 from ..protocol.protocol import Protocol, RecognitionSet

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ..attackers.strongest import Strongest
+from ..attackers.fusion import Strongest
 from ..metrics import of_kind
 from .attackers import AttackerEer, Tried
 from .cells import ORIGINAL_COLUMN, system_column

@@ -3,15 +3,24 @@
 A product is one or more files that are created together. Its fingerprint, a JSON file stored
 next to them, holds the digests of its inputs and of the files themselves: a product is rebuilt
 when its inputs, its options or the revision of its format changed, or when its files did.
-Fingerprints carry a keyed digest (HMAC-SHA256, `io.user_key`): one that does not verify with
+Fingerprints carry a keyed digest (HMAC-SHA256, `user_key`): one that does not verify with
 this user's key is ignored, as it may come from a submission. Files without a fingerprint, or
 edited since, are external: a guarded product is then kept.
+
+Products are split into jobs by estimates of run time. Their constants were measured as processor
+time of the command line: `metrics` of 10^5, 10^6 and 10^7 trials (with 0, 20 and 100 bootstrap
+replicates for the former two), `asv-scores` of 4 * 10^4 to 8 * 10^5 trials, `similarity` of 1000,
+5400 and 20 000 utterances, both with x-vectors of 512 dimensions. Costs are only comparable within
+a stage.
+
+What failed in the stages of a run is in the output folder: `failed/<verb>.txt`, a line each.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import heapq
 import hmac
 import json
 import os
@@ -24,7 +33,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import (
     MissingLibraryError,
@@ -34,13 +43,20 @@ from ..errors import (
     describe,
     in_job,
 )
-from ..io.confine import refuse_symlinks
-from ..io.files import atomic_path, digest, locked_folder, relative, sweep, write_text
-from ..io.inputs import Inputs
-from ..io.json_text import load_json
-from ..io.schema import from_plain, to_plain
-from ..io.user_key import user_key
-from .jobs import split
+from ..io.files import (
+    GZIP_MAGIC,
+    Inputs,
+    atomic_path,
+    digest,
+    locked_folder,
+    max_unpacked_bytes,
+    read_text,
+    refuse_symlinks,
+    relative,
+    sweep,
+    write_text,
+)
+from ..io.schema import from_plain, load_json, to_plain
 
 #: The fingerprint of a product that has a folder of its own.
 NOTE = ".privacy_eval.json"
@@ -55,6 +71,17 @@ UNSIGNED = "not made by this user (no valid keyed digest)"
 
 #: File names that a fingerprint may cause to be removed: it may come from an untrusted tree.
 _SAFE_NAME = re.compile(r"(?:[\w+-][\w.+-]{0,200}/)?[\w+-][\w.+-]{0,200}", re.ASCII)
+
+_KEY_DIGITS = 64  # hexadecimal; 256 bits
+
+_FAILURES = "failed"
+#: Not before `collect`, which names the others.
+_UNNAMED = ("collect", "listening")
+
+T = TypeVar("T")
+
+#: A line of a score file or trial key: speaker, utterance, and score or label; with gzip.
+_LINE_BYTES, _PACKED_LINE_BYTES = 30.0, 8.0
 
 
 def is_safe_name(name: str) -> bool:
@@ -285,7 +312,7 @@ class Product:
     subject, options, revision
         See `Fingerprint`; increment the revision when the same inputs yield other content.
     cost : callable
-        Estimates the run time, see `jobs`; called if there is work to do.
+        Estimates the run time, such as `metrics_cost`; called if there is work to do.
     guarded : bool
         Keep external files.
     rivals : tuple of Path
@@ -711,3 +738,151 @@ def write_set(folder: Path, files: Mapping[str, str], *, note: str = NOTE) -> li
     outcome = bring_up_to_date([file_set(folder, files, note=note)], Inputs())
     outcome.raise_failed()
     return [folder / name for name in files]
+
+
+def key_path() -> Path:
+    """Find where the key belongs: `privacy_eval/key` in the user's state folder.
+
+    Returns
+    -------
+    Path
+        Below `$XDG_STATE_HOME` if that is an absolute path, else below `~/.local/state`.
+
+    Raises
+    ------
+    PrivacyEvalError
+        There is no home folder either.
+    """
+    return _key_path(os.environ.get("XDG_STATE_HOME", ""), os.environ.get("HOME"))
+
+
+@functools.lru_cache(maxsize=4)  # it is asked for with every fingerprint
+def _key_path(state: str, _home: str | None) -> Path:
+    if not os.path.isabs(state):  # a relative path could lead into a submission
+        state = os.path.expanduser("~/.local/state")
+    if not os.path.isabs(state):
+        raise PrivacyEvalError("no home folder; set XDG_STATE_HOME to a folder of yours")
+    return Path(state, "privacy_eval", "key")
+
+
+def user_key(*, create: bool = False) -> bytes | None:
+    """Read the key, or create it.
+
+    Parameters
+    ----------
+    create : bool
+        Create a key where there is none; jobs that do so at the same time get the same one.
+
+    Returns
+    -------
+    bytes or None
+        None where there is no key.
+
+    Raises
+    ------
+    PrivacyEvalError
+        The key cannot be read or created, or is damaged.
+    """
+    path = key_path()
+    try:
+        if create and not path.exists():
+            _create_key(path)
+        return _read_key(path) if path.exists() else None
+    except OSError as error:
+        raise PrivacyEvalError(
+            f"{path}: cannot read or create the user key "
+            f"({error.strerror or error}); set XDG_STATE_HOME to a writable folder"
+        ) from error
+
+
+@functools.lru_cache(maxsize=1)
+def _read_key(path: Path) -> bytes:
+    text = path.read_bytes()
+    if not re.fullmatch(rb"[0-9a-f]{%d}" % _KEY_DIGITS, text):
+        raise PrivacyEvalError(
+            f"{path}: damaged; remove it to have a new key made (all records are then recomputed)"
+        )
+    return text
+
+
+def _create_key(path: Path) -> None:
+    import secrets
+    import tempfile
+
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent)  # mode 0600
+    try:
+        with open(handle, "w") as file:
+            file.write(secrets.token_hex(_KEY_DIGITS // 2))
+        with contextlib.suppress(FileExistsError):  # another job was faster
+            os.link(temporary, path)
+    finally:
+        os.unlink(temporary)
+
+
+def record_failures(out: Path, verb: str, failed: Mapping[str, str], *, more: bool) -> None:
+    """Write what a verb could not make, and why: `more` than, or in place of, what is there."""
+    file = out / _FAILURES / f"{verb.replace('-', '_')}.txt"
+    earlier = read_text(file).splitlines() if more and file.is_file() else []
+    lines = [f"{name}: {why}" if why else name for name, why in failed.items()]
+    lines = list(dict.fromkeys([*earlier, *(" ".join(line.split()) for line in lines)]))
+    if lines:
+        write_text(file, "".join(f"{line}\n" for line in lines))
+    else:
+        file.unlink(missing_ok=True)
+
+
+def read_failures(out: Path) -> dict[str, list[str]]:
+    """Read what the stages before `collect` could not make, by verb."""
+    files = sorted((out / _FAILURES).glob("*.txt"))
+    return {f.stem: read_text(f).splitlines() for f in files if f.stem not in _UNNAMED}
+
+
+def metrics_cost(trials: float, replicates: int = 0) -> float:
+    """Estimate reading, pairing and evaluating a condition in both variants."""
+    return 0.1 + trials * (1.1e-6 + 5e-8 * replicates)
+
+
+def scoring_cost(trials: float) -> float:
+    """Estimate scoring a list of trials."""
+    return 0.2 + 2e-6 * trials
+
+
+def similarity_cost(utterances: float) -> float:
+    """Estimate the voice similarity of N original and N anonymized utterances."""
+    return 0.2 + 2.4e-7 * utterances**2
+
+
+def split(items: Sequence[T], costs: Sequence[float], job: tuple[int, int]) -> list[T]:
+    """Return the work items of one of several jobs, in their original order.
+
+    Items are assigned by decreasing cost to the least loaded job (Graham's
+    longest-processing-time rule), so that no job takes longer than an equal share plus the
+    costliest item. Jobs that are given the same costs compute the same split. `job` is the number
+    of the job, from 1, and the number of jobs.
+    """
+    number, jobs = job
+    loads = [(0.0, j) for j in range(1, jobs + 1)]
+    chosen = []
+    for index in sorted(range(len(items)), key=lambda i: -costs[i]):
+        load, j = loads[0]
+        heapq.heapreplace(loads, (load + costs[index], j))
+        if j == number:
+            chosen.append(index)
+    return [items[i] for i in sorted(chosen)]
+
+
+def estimate_lines(path: Path | None) -> float:
+    """Estimate the trials of a score file or trial key from its size; 0 where it is absent.
+
+    A gzip file ends with its unpacked size, so a decompression bomb is not taken for small.
+    """
+    if path is None or not path.is_file():
+        return 0.0
+    size = path.stat().st_size
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        if file.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
+            file.seek(-4, os.SEEK_END)
+            unpacked = min(int.from_bytes(file.read(4), "little"), max_unpacked_bytes(size))
+            return max(size / _PACKED_LINE_BYTES, unpacked / _LINE_BYTES)
+    return size / _LINE_BYTES

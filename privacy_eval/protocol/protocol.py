@@ -144,7 +144,7 @@ class Recognition:
     """Speech recognition: sets, language models (marker by id), recognizers (folder by
     training speech), the language model of the averages, and the recognizer of anonymized speech
     in them (by default the one trained like the attacker's model); folders in `exp/` that contain
-    the sets, without the prefix `ASR-`; normalization of transcripts (`metrics.wer`)."""
+    the sets, without the prefix `ASR-`; normalization of transcripts (`metrics.utility`)."""
 
     data_sets: tuple[RecognitionSet, ...]
     language_models: Mapping[str, str]
@@ -842,6 +842,27 @@ def _check_entries(protocol: Protocol) -> None:
     _need(
         p.average_attack_model in attacks, "average_attack_model must be one of the attack models"
     )
+    _check_attackers(p)
+    _need(not {m.id for m in p.measures} & {*MEASURED}, "measures: the id has another meaning")
+    for entry, labels in (("groups", p.groups), ("attributes", p.attributes)):
+        columns = [text.rpartition(":")[2] for text in labels]
+        _need(
+            len(set(columns)) == len(columns) and all(is_printable(text) for text in labels),
+            f"{entry}: expected FILE:COLUMN, every column once",
+        )
+    _need(
+        all(n > 0 for n in p.sentences) and len(set(p.sentences)) == len(p.sentences),
+        "sentences: expected numbers per test, from 1, each once",
+    )
+    _need({*p.ids} <= {*ID_RULES}, f"ids: expected rules of {', '.join(ID_RULES)}")
+    _need(all(0 <= t <= 1 for t in p.eer_thresholds), "eer_thresholds must be fractions")
+    _need(all(a < b for a, b in itertools.pairwise(p.eer_thresholds)), "eer_thresholds must ascend")
+    _need(0 < p.crop < math.inf, f"crop must be seconds, more than 0, not {p.crop}")
+    _need(p.eer in EERS, f"eer must be one of {', '.join(EERS)}, not {p.eer!r}")
+
+
+def _check_attackers(p: Protocol) -> None:
+    """Check the challenge's own attacker, and options that belong to one way of scoring."""
     own = p.attackers[:1]
     _need(
         all(a.id == a.scoring and a.id in CHALLENGE_ATTACKERS for a in own)
@@ -864,41 +885,20 @@ def _check_entries(protocol: Protocol) -> None:
         f"attackers: the ASV model of the averages ({p.average_attack_model}) has the back end "
         f"{p._own_backend}, so the first must be {own_entry(p._own_backend)}",
     )
-    _check_attackers(p)
-    _need(not {m.id for m in p.measures} & {*MEASURED}, "measures: the id has another meaning")
-    for entry, labels in (("groups", p.groups), ("attributes", p.attributes)):
-        columns = [text.rpartition(":")[2] for text in labels]
-        _need(
-            len(set(columns)) == len(columns) and all(is_printable(text) for text in labels),
-            f"{entry}: expected FILE:COLUMN, every column once",
-        )
-    _need(
-        all(n > 0 for n in p.sentences) and len(set(p.sentences)) == len(p.sentences),
-        "sentences: expected numbers per test, from 1, each once",
-    )
-    _need({*p.ids} <= {*ID_RULES}, f"ids: expected rules of {', '.join(ID_RULES)}")
-    _need(all(0 <= t <= 1 for t in p.eer_thresholds), "eer_thresholds must be fractions")
-    _need(all(a < b for a, b in itertools.pairwise(p.eer_thresholds)), "eer_thresholds must ascend")
-    _need(0 < p.crop < math.inf, f"crop must be seconds, more than 0, not {p.crop}")
-    _need(p.eer in EERS, f"eer must be one of {', '.join(EERS)}, not {p.eer!r}")
-
-
-def _check_attackers(protocol: Protocol) -> None:
-    """Check the options of attackers, which belong to one way of scoring."""
-    single = {a.id for a in protocol.attackers if a.scoring != "fused"}
-    folders = {model.folder for model in protocol.asv_models if model.trained_on == ORIGINAL}
-    for a in protocol.attackers[:1]:
+    single = {a.id for a in p.attackers if a.scoring != "fused"}
+    folders = {model.folder for model in p.asv_models if model.trained_on == ORIGINAL}
+    for a in own:
         _need(
             not a.encoder or folders == {a.vectors.folder},
             f"attackers: {a.id}: the ASV model's folder must be {a.vectors.folder}, which its "
             "encoder's vectors are in",
         )
-    for a in protocol.attackers:
+    for a in p.attackers:
         where = f"attackers: {a.id}"
         aligned = a.alignment != "none" or bool(a.norm) or a.top != TOP
         has_encoder = a.scoring == "cosine" or a.learns
-        models = [m.id for m in protocol.attack_models]
-        is_first = a == protocol.attackers[0]
+        models = [m.id for m in p.attack_models]
+        is_first = a == p.attackers[0]
         is_onnx = a.encoder.endswith(".onnx")
         is_encoder = a.encoder in ENCODERS or is_onnx or a.has_external_vectors
         is_several = set(a.fuses) <= single and len(set(a.fuses)) == len(a.fuses) != 1

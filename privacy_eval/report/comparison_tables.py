@@ -18,9 +18,8 @@ from ..errors import enumerated
 from ..io.files import file_names
 from ..metrics import CAVEATS, METRICS, Label, Metric
 from ..metrics.caveats import INCOMPLETE, LEFT_OUT_MARK, marked_text, note_of
-from ..metrics.latex_text import escape_latex
-from ..metrics.printed import CHANCE_OF_ZEBRA
-from ..metrics.zebra import categorical_tag
+from ..metrics.llr import categorical_tag
+from ..metrics.printed import CHANCE_OF_ZEBRA, escape_latex
 from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey, Cells
 from ..numbers.means import Means, decoded_sets
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol

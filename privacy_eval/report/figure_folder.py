@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..choices import FIGURE_FORMATS
 from ..errors import PrivacyEvalError
-from ..io.files import digest, locked_folder, write_text
-from ..io.inputs import Inputs
-from ..io.json_text import load_json
+from ..io.files import Inputs, digest, locked_folder, write_text
+from ..io.schema import load_json
 from ..numbers.report_sources import ReportSources
 from ..products.freshness import NOTE, Content, Fingerprint, Product, is_safe_name
 from ..version import __version__

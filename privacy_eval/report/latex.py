@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ..metrics.latex_text import escape_latex, latex_cell
+from ..metrics.printed import escape_latex, latex_cell
 from .table import Column, Style, Table, marked_cells, one_line, table_notes
 
 #: Packages of the challenge's style by what needs them, in the order in which they are loaded.

@@ -11,7 +11,7 @@ from ..errors import abbreviate, counted, enumerated
 from ..metrics import CAVEATS, Metric, Variant, describe
 from ..metrics.caveats import WEAK_ATTACKER, note_of
 from ..metrics.printed import bias_notes
-from ..metrics.pseudo_voices import VERDICTS
+from ..metrics.similarity import VERDICTS
 from ..numbers.cells import system_column
 from ..numbers.means import Mean
 from ..protocol.protocol import LEARNT

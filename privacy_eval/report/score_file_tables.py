@@ -13,7 +13,7 @@ from ..metrics import Evaluation, Label, Variant
 from ..metrics.printed import bias_notes
 
 if TYPE_CHECKING:
-    from ..metrics.comparison import Comparison
+    from ..metrics.evaluation import Comparison
     from .table import Table
 
 #: Of each variant the evaluated systems by name, the first one compared with the others.

@@ -15,7 +15,7 @@ from ..errors import PrivacyEvalError
 from ..io.arrays import parse_arrays
 from ..io.files import digest, read_bytes
 from ..metrics import VARIANTS
-from ..metrics.comparison import paired_bounds
+from ..metrics.confidence import paired_bounds
 from ..tree.conditions import TrialCondition
 from .records import Results, SimilarityRecord, VerificationRecord, compared_attackers
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..io.files import write_text
-from ..io.json_text import load_json
-from ..io.schema import from_plain, to_plain
+from ..io.schema import from_plain, load_json, to_plain
 
 _NAME = "attacker_seconds.json"
 

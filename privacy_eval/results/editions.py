@@ -14,19 +14,22 @@ from typing import Any
 from ..choices import GENDERS, grouped
 from ..errors import InputWarning, PrivacyEvalError, UsageError, located
 from ..io.csv_text import csv_rows
-from ..io.edition_summary import (
+from ..io.results_txt import (
+    BARE_EER,
     TABLES,
     UNTOLD,
+    Found,
     SummaryRow,
     SummaryTable,
+    add_values,
     fraction,
     parse_rank,
     summary_averages,
     table_rows,
+    warn_repeated,
 )
-from ..io.results_txt import BARE_EER, Found, add_values, warn_repeated
 from ..io.wer import WerLine
-from ..metrics.recall import mean_of_folds
+from ..metrics.utility import mean_of_folds
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder
 from ..tree.conditions import RecognitionCondition, trial_conditions
 from .challenge_text import extract_system, import_results_txt

@@ -10,8 +10,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from ..errors import PrivacyEvalError, located, printable
-from ..io.json_text import load_json
-from ..io.schema import from_plain, to_plain
+from ..io.schema import from_plain, load_json, to_plain
 from ..io.user_metrics import check_descriptions
 from ..metrics import METRICS, MetricDescription
 from ..protocol.protocol import check_protocol

@@ -13,10 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..io.files import Loaded, digest
-from ..io.inputs import Inputs
-from ..io.json_text import load_json
-from ..io.schema import from_plain, to_plain
+from ..io.files import Inputs, Loaded, digest
+from ..io.schema import from_plain, load_json, to_plain
 from ..products.freshness import NOTE, file_set
 
 if TYPE_CHECKING:

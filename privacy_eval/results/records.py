@@ -45,7 +45,7 @@ from ..metrics.caveats import (
     caveats_of,
     marked_text,
 )
-from ..metrics.comparison import is_weaker, overestimate_reason
+from ..metrics.evaluation import is_weaker, overestimate_reason
 from ..metrics.groups import (
     FALSE_MATCH_RATES,
     GroupErrors,
@@ -54,13 +54,11 @@ from ..metrics.groups import (
     TargetStratum,
 )
 from ..metrics.identification import GroupLinkage, SinglingOutCurve, SpeakerLinkage
+from ..metrics.llr import categorical_tag
 from ..metrics.printed import Printed
-from ..metrics.pseudo_voices import VERDICTS, looks_like
-from ..metrics.recall import mean_of_folds
 from ..metrics.registry import Kind
-from ..metrics.similarity import SpeakerSimilarity
-from ..metrics.wer import MAX_DIFFERENCE, GroupRate, SpeakerErrors, SpeakerSums
-from ..metrics.zebra import categorical_tag
+from ..metrics.similarity import VERDICTS, SpeakerSimilarity, looks_like
+from ..metrics.utility import MAX_DIFFERENCE, GroupRate, SpeakerErrors, SpeakerSums, mean_of_folds
 from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import (
     AttributeCondition,
@@ -629,7 +627,7 @@ class SimilarityRecord(Record):
         From the least to the best protected by their DeID, of the variant `speakers_variant`.
     voices : mapping
         How consistent the pseudo-voices of enrollment and trials are, from
-        `metrics.pseudo_voices`: values, each with its 95 % interval over speakers.
+        `metrics.similarity.pseudo_voices`: values, each with its 95 % interval over speakers.
     drawn : str
         Whose the coefficients of the anonymization are, where they are known (`drawn_by`).
     curves, curves_sha256 : str or None

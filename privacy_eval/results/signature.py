@@ -10,7 +10,7 @@ from pathlib import PurePath
 from ..choices import grouped
 from ..errors import abbreviate
 from ..metrics import VARIANTS, Variant
-from ..metrics.pseudo_voices import VERDICTS
+from ..metrics.similarity import VERDICTS
 from ..protocol.protocol import Protocol
 from ..version import __version__
 from .record_caveats import confirmed_notes, utility_notes

@@ -12,11 +12,10 @@ from typing import Any
 
 from ..errors import PrivacyEvalError
 from ..io.files import write_text
-from ..io.json_text import load_json
-from ..io.schema import from_plain, to_plain
+from ..io.schema import from_plain, load_json, to_plain
 from ..metrics.identification import SpeakerLinkage
 from ..metrics.similarity import SpeakerSimilarity
-from ..metrics.wer import SpeakerErrors, SpeakerSums
+from ..metrics.utility import SpeakerErrors, SpeakerSums
 from .records import RECORD_KINDS, Results
 
 #: The key, beside results.json.

@@ -1,8 +1,7 @@
 """Simulated scores with a known error rate, simulated x-vectors, and whole demo trees."""
 
 from .demo_tree import DEMO_SIZES, write_demo_tree
-from .scores import ScoreModel, simulate_trials
-from .vectors import Anonymization, VectorModel
+from .models import Anonymization, ScoreModel, VectorModel, simulate_trials
 
 __all__ = [
     "DEMO_SIZES",

@@ -1,20 +1,25 @@
 """Write demo trees: simulated x-vectors in a tree with the challenge's layout, or scores where the
-edition computes its own.
+edition computes its own, and the ratings of a listening test.
 
 A tree may exceed memory: its data folders are simulated and written one by one, and simulated
 again where another one is derived from them.
+
+Evaluators of the listening test share a mean rating of every system, but differ in offset, range
+and step of their ratings, which are whole numbers with many ties. Three are unreliable: one gives a
+single value, one stops early, one inverts the scale.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +29,13 @@ from ..asv.model_folder import save_backend
 from ..choices import grouped
 from ..errors import PrivacyEvalError
 from ..io.files import write_text
-from ..io.plda import Plda
-from ..io.scp import write_vectors
+from ..io.ratings import COLUMNS, ORIGINAL_SYSTEM
+from ..io.vectors import Plda, write_vectors
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet
-from .marked_folder import marked_folder
-from .ratings import simulate_ratings
-from .score_tree import ScoreTree, write_data
-from .sizes import TrialSize, true_size
-from .vectors import Anonymization, Matrix, VectorModel
+from .folders import Demo, TrialSize, marked_folder, trial_lines
+from .models import Anonymization, Matrix, VectorModel
+from .score_tree import ScoreTree
 
 #: Allowed sizes of a demo tree. Voice similarity needs two speakers and two utterances.
 DEMO_SIZES: Mapping[str, range] = {
@@ -51,6 +54,8 @@ _TRAINING_SPEAKERS, _TRAINING_UTTERANCES, _ENROLLMENT_UTTERANCES = 120, 8, 3
 #: on anonymized speech.
 _LM_WER: Mapping[str, float] = {"small": 0.055, "large": 0.042}
 _RETRAINED_WER = 1.6
+#: Words of a set that is recognized.
+_WORDS = 20000
 
 
 @dataclass(frozen=True)
@@ -88,31 +93,6 @@ _BASELINES = (
         {ORIGINAL: 2.3, ANONYMIZED: 1.3},
     ),
 )
-
-
-@dataclass(frozen=True)
-class _Demo:
-    """Parameters of a demo tree; see `write_demo_tree`."""
-
-    protocol: Protocol
-    seed: int
-    size: TrialSize | None
-
-    def size_of(self, trial_set: TrialSet) -> TrialSize:
-        """Return the size of a trial set; by default the challenge's."""
-        place = trial_set.data_set.id, trial_set.split, trial_set.gender
-        return self.size or true_size(self.protocol.name, *place)
-
-    @cached_property
-    def most(self) -> int:
-        """The most speakers of any trial set, enrolled or not."""
-        sizes = map(self.size_of, self.protocol.trial_sets())
-        return max(max(size.enrolled, size.speakers) for size in sizes)
-
-    def generator(self, *names: str) -> np.random.Generator:
-        """Return an independent random stream for each name."""
-        key: Sequence[int] = [self.seed, *(zlib.crc32(name.encode()) for name in names)]
-        return np.random.default_rng(key)
 
 
 def write_demo_tree(
@@ -174,7 +154,7 @@ def write_demo_tree(
         spoken = speakers * utterances
         of_sets = TrialSize(speakers + math.ceil(speakers / 3), speakers, spoken, spoken)
     marker = {"demo_tree": 7, "seed": seed, "plan": protocol.name, **sizes}
-    demo = _Demo(protocol, seed, of_sets)
+    demo = Demo(folder, protocol, seed, of_sets)
     drawn = _systems(systems, demo)
     models = [] if protocol.has_own_scoring else _models(protocol, drawn)
     with marked_folder(folder, "demo_tree", marker) as temporary:
@@ -182,20 +162,21 @@ def write_demo_tree(
             return False
         if protocol.has_own_scoring:
             names = [system.name for system in drawn]
-            ScoreTree(temporary, protocol, names, of_sets, demo.generator, seed).write(progress)
+            ScoreTree(temporary, protocol, seed, of_sets, names).write(progress)
             return True
-        _write_speech(temporary, demo, drawn, models, progress)
+        demo = replace(demo, tree=temporary)
+        _write_speech(demo, drawn, models, progress)
         for system in drawn:
-            _write_recognition(temporary / "exp" / system.name, system, demo)
+            _write_recognition(system, demo)
         write_text(temporary / "ratings.csv", _ratings(drawn, demo))
     return True
 
 
-def _systems(count: int, demo: _Demo) -> list[_System]:
+def _systems(count: int, demo: Demo) -> list[_System]:
     """Return B1, B2, and systems drawn around them, of weak to strong leakage."""
     systems = list(_BASELINES[:count])
     for number in range(len(_BASELINES) + 1, count + 1):
-        draw = demo.generator("system", str(number)).uniform
+        draw = demo.stream("system", str(number)).uniform
         kind = Anonymization(
             keep=draw(0.5, 0.75),
             turn_deg=draw(50.0, 90.0),
@@ -230,62 +211,57 @@ def _models(protocol: Protocol, systems: Sequence[_System]) -> list[AsvModel]:
 
 @dataclass(frozen=True)
 class _SimulatedFolder:
-    """A data folder: speaker of each utterance (sorted), x-vectors of shape (N, D), and an
-    optional list: enrollment utterances, or trials of each enrolled speaker with each utterance,
-    or with those chosen."""
+    """A data folder: speaker of each utterance (sorted), x-vectors of shape (N, D), and the lines
+    of its list of enrollment utterances or trials."""
 
     speaker_of: Mapping[str, str]
     vectors: Matrix
     gender_of: Mapping[str, str]
-    list: Literal["enrolls", "trials"] | None = None
-    enrolled: Sequence[str] = ()
-    chosen: NDArray[np.bool_] | None = None
+    lists: Mapping[str, Iterable[str]] = field(default_factory=dict)
 
 
 Draw = Callable[[], _SimulatedFolder]
 
 
-def _trial_lines(enrolled: Iterable[str], speaker_of: Mapping[str, str]) -> Iterable[str]:
-    return (
-        f"{e} {utterance} {'target' if e == speaker else 'nontarget'}"
-        for e in enrolled
-        for utterance, speaker in speaker_of.items()
-    )
-
-
-def _ratings(systems: Sequence[_System], demo: _Demo) -> str:
+def _ratings(systems: Sequence[_System], demo: Demo) -> str:
     """Simulate a listening test of all systems on some trials of the last split."""
     keys = {}
     for t in demo.protocol.trial_sets():
         if t.split == demo.protocol.splits[-1]:
-            speech = _trial_speech(t, demo)
-            utterances_of = grouped(speech.speaker_of, speech.speaker_of.__getitem__)
-            rated = itertools.islice(utterances_of.items(), _RATED)
-            speaker_of = {u: s for s, utterances in rated for u in utterances[:_RATED]}
-            enrolled = speech.enrolled[:_RATED]
-            keys[t.data_set.id, t.gender] = "\n".join(_trial_lines(enrolled, speaker_of))
+            speaker_of = _trial_speech(t, demo).speaker_of
+            utterances_of = grouped(speaker_of, speaker_of.__getitem__)
+            spoken = [u[:_RATED] for u in itertools.islice(utterances_of.values(), _RATED)]
+            enrolled = _speakers(t, demo)[: min(_RATED, demo.size_of(t).enrolled)]
+            pairs = itertools.product(enrolled, itertools.chain(*spoken))
+            keys[t.data_set.id, t.gender] = "\n".join(trial_lines(pairs, speaker_of))
     return simulate_ratings([system.name for system in systems], keys, seed=demo.seed)
 
 
-def _speakers(trial_set: TrialSet, demo: _Demo) -> list[str]:
+def _most_speakers(demo: Demo) -> int:
+    """Return the most speakers of any trial set, enrolled or not."""
+    sizes = (demo.size_of(t) for t in demo.protocol.trial_sets())
+    return max(max(size.enrolled, size.speakers) for size in sizes)
+
+
+def _speakers(trial_set: TrialSet, demo: Demo) -> list[str]:
     """Name the speakers: zero-padded numbers, in one block per enrollment set and
     gender."""
-    size, genders = 50, list(demo.protocol.genders)
-    while size < demo.most:
+    size, genders, most = 50, list(demo.protocol.genders), _most_speakers(demo)
+    while size < most:
         size *= 10
     block = 1 + zlib.crc32(trial_set.enrollment_name.encode()) % 80
     first = size * (len(genders) * block + genders.index(trial_set.gender))
     width = len(str(81 * len(genders) * size))
-    return [f"{first + i:0{width}d}" for i in range(demo.most)]
+    return [f"{first + i:0{width}d}" for i in range(most)]
 
 
-def _voices(trial_set: TrialSet, demo: _Demo) -> Matrix:
+def _voices(trial_set: TrialSet, demo: Demo) -> Matrix:
     """Draw voices, the same for trial sets with the same enrolled speakers."""
-    generator = demo.generator("voices", trial_set.enrollment_name, trial_set.gender)
-    return _VECTORS.voices(demo.most, generator)
+    generator = demo.stream("voices", trial_set.enrollment_name, trial_set.gender)
+    return _VECTORS.voices(_most_speakers(demo), generator)
 
 
-def _trial_speech(trial_set: TrialSet, demo: _Demo) -> _SimulatedFolder:
+def _trial_speech(trial_set: TrialSet, demo: Demo) -> _SimulatedFolder:
     size, names = demo.size_of(trial_set), _speakers(trial_set, demo)
     enrolled, speakers = names[: size.enrolled], names[: size.speakers]
     # Data sets that share speakers have different utterances.
@@ -297,23 +273,22 @@ def _trial_speech(trial_set: TrialSet, demo: _Demo) -> _SimulatedFolder:
         for s, count in zip(speakers, counts, strict=True)
         for u in range(count)
     }
-    chosen = None  # all pairs of enrolled speakers and utterances are trials
-    if size.nontargets is not None:
-        pairs = itertools.product(enrolled, speaker_of.values())
-        chosen = np.array([speaker == owner for speaker, owner in pairs])
-        generator = demo.generator("trials", trial_set.trials_name)
+    pairs: Iterable[tuple[str, str]] = itertools.product(enrolled, speaker_of)
+    if size.nontargets is not None:  # else all of them are trials
+        each = list(pairs)
+        chosen = np.array([speaker == speaker_of[utterance] for speaker, utterance in each])
+        generator = demo.stream("trials", trial_set.trials_name)
         chosen[generator.choice(np.flatnonzero(~chosen), size.nontargets, replace=False)] = True
+        pairs = itertools.compress(each, chosen)
     return _SimulatedFolder(
         speaker_of,
-        _VECTORS.utterances(voices, demo.generator(trial_set.trials_name)),
+        _VECTORS.utterances(voices, demo.stream(trial_set.trials_name)),
         dict.fromkeys(speakers, trial_set.gender),
-        "trials",
-        enrolled,
-        chosen,
+        {"trials": trial_lines(pairs, speaker_of)},
     )
 
 
-def _enrollment_speech(name: str, demo: _Demo) -> _SimulatedFolder:
+def _enrollment_speech(name: str, demo: Demo) -> _SimulatedFolder:
     """Simulate an enrollment set, which all genders share."""
     gender_of: dict[str, str] = {}
     voice_of: dict[str, Matrix] = {}
@@ -326,12 +301,12 @@ def _enrollment_speech(name: str, demo: _Demo) -> _SimulatedFolder:
         f"{s}-e{u:03d}": s for s in sorted(gender_of) for u in range(_ENROLLMENT_UTTERANCES)
     }
     voices = np.stack([voice_of[s] for s in speaker_of.values()])
-    vectors = _VECTORS.utterances(voices, demo.generator(name))
-    return _SimulatedFolder(speaker_of, vectors, gender_of, "enrolls")
+    vectors = _VECTORS.utterances(voices, demo.stream(name))
+    return _SimulatedFolder(speaker_of, vectors, gender_of, {"enrolls": speaker_of})
 
 
-def _training_speech(demo: _Demo) -> _SimulatedFolder:
-    generator = demo.generator("training")
+def _training_speech(demo: Demo) -> _SimulatedFolder:
+    generator = demo.stream("training")
     voices = _VECTORS.voices(_TRAINING_SPEAKERS, generator)
     speakers = [f"{s:03d}" for s in range(_TRAINING_SPEAKERS)]
     pairs = itertools.product(speakers, range(_TRAINING_UTTERANCES))
@@ -342,7 +317,7 @@ def _training_speech(demo: _Demo) -> _SimulatedFolder:
     )
 
 
-def _combined_speech(trial_sets: Sequence[TrialSet], demo: _Demo) -> _SimulatedFolder:
+def _combined_speech(trial_sets: Sequence[TrialSet], demo: Demo) -> _SimulatedFolder:
     """Combine data folders, without their lists."""
     parts = [_trial_speech(trial_set, demo) for trial_set in trial_sets]
     if len(parts) == 1:
@@ -358,19 +333,18 @@ def _combined_speech(trial_sets: Sequence[TrialSet], demo: _Demo) -> _SimulatedF
 
 
 def _anonymized(
-    original: Callable[[], _SimulatedFolder], system: _System, name: str, demo: _Demo
+    original: Callable[[], _SimulatedFolder], system: _System, name: str, demo: Demo
 ) -> _SimulatedFolder:
     """Anonymize a data folder, in which each speaker has one pseudo-voice."""
     speech = original()
-    generator = demo.generator(system.name, name)
+    generator = demo.stream(system.name, name)
     names, owner = np.unique(list(speech.speaker_of.values()), return_inverse=True)
     pseudo = system.kind.pseudo_voices(names.size, _VECTORS, generator)
     return replace(speech, vectors=system.kind.anonymize(speech.vectors, pseudo[owner], generator))
 
 
 def _write_speech(
-    tree: Path,
-    demo: _Demo,
+    demo: Demo,
     systems: Sequence[_System],
     models: Sequence[AsvModel],
     progress: Callable[[int, int, str], None] | None,
@@ -404,36 +378,24 @@ def _write_speech(
         data.append((name + system.suffix, anonymized, [folder]))
     for done, (name, draw, folders) in enumerate(data, start=1):
         speech = draw()
-        _write_data(tree / "data" / name, speech, demo.seed)
+        demo.write_data(name, speech.speaker_of, speech.gender_of, **speech.lists)
         for folder in folders:
-            scp = tree / folder / f"xvect_{name}" / "xvector.scp"
-            write_vectors(scp, list(speech.speaker_of), speech.vectors, tree=tree)
+            scp = demo.tree / folder / f"xvect_{name}" / "xvector.scp"
+            write_vectors(scp, list(speech.speaker_of), speech.vectors, tree=demo.tree)
         if progress is not None:
             progress(done, len(data), name)
     trained = [model for model in models if model.backend == "plda"]
     for system, model in itertools.product(systems, trained):
         training_set = f"xvect_{model.training_name(system.suffix)}"
-        path = tree / model.model_folder(system.suffix) / training_set
+        path = demo.tree / model.model_folder(system.suffix) / training_set
         if model.trained_on == ANONYMIZED:
-            _write_back_end(path, _anonymized(training, system, "training", demo))
-        elif not (path / "plda").exists():  # systems share the model of original speech
-            _write_back_end(path, training())
-
-
-def _write_data(folder: Path, speech: _SimulatedFolder, seed: int) -> None:
-    lists: dict[str, Iterable[str]] = {}
-    if speech.list == "enrolls":
-        lists["enrolls"] = speech.speaker_of
-    elif speech.list == "trials":
-        trials = _trial_lines(speech.enrolled, speech.speaker_of)
-        chosen = speech.chosen
-        lists["trials"] = trials if chosen is None else itertools.compress(trials, chosen)
-    write_data(folder, seed, speech.speaker_of, speech.gender_of, lists)
-
-
-def _write_back_end(folder: Path, speech: _SimulatedFolder) -> None:
-    vectors, speakers = speech.vectors.astype(np.float32), list(speech.speaker_of.values())
-    save_backend(folder, _reproducible(train_backend(vectors, speakers, lda_dim=_LDA_DIM)))
+            speech = _anonymized(training, system, "training", demo)
+        elif (path / "plda").exists():  # systems share the model of original speech
+            continue
+        else:
+            speech = training()
+        vectors, speakers = speech.vectors.astype(np.float32), list(speech.speaker_of.values())
+        save_backend(path, _reproducible(train_backend(vectors, speakers, lda_dim=_LDA_DIM)))
 
 
 def _reproducible(model: PldaBackend) -> PldaBackend:
@@ -444,15 +406,11 @@ def _reproducible(model: PldaBackend) -> PldaBackend:
     plda = model.plda
     of_plda = _signs(plda.transform * of_lda)
     # + 0.0: no negative zeros.
-    return PldaBackend(
-        Plda(
-            (plda.mean * of_lda).round(6) + 0.0,
-            (of_plda[:, None] * plda.transform * of_lda).round(6) + 0.0,
-            plda.psi.round(6),
-        ),
-        model.mean.round(5) + np.float32(0),
-        (of_lda[:, None].astype(np.float32) * model.transform).round(5) + np.float32(0),
-    )
+    mean = (plda.mean * of_lda).round(6) + 0.0
+    whitening = (of_plda[:, None] * plda.transform * of_lda).round(6) + 0.0
+    lda = (of_lda[:, None].astype(np.float32) * model.transform).round(5) + np.float32(0)
+    rounded = Plda(mean, whitening, plda.psi.round(6))
+    return PldaBackend(rounded, model.mean.round(5) + np.float32(0), lda)
 
 
 def _signs(rows: NDArray[np.floating]) -> Matrix:
@@ -461,7 +419,7 @@ def _signs(rows: NDArray[np.floating]) -> Matrix:
     return np.where(rows[np.arange(len(rows)), largest] < 0, -1.0, 1.0)
 
 
-def _write_recognition(folder: Path, system: _System, demo: _Demo) -> None:
+def _write_recognition(system: _System, demo: Demo) -> None:
     """Write word error rates, by recognizers trained like the results folders' models."""
     recognition = demo.protocol.recognition
     for part, split, data_set, speech in itertools.product(
@@ -477,25 +435,106 @@ def _write_recognition(folder: Path, system: _System, demo: _Demo) -> None:
             factor = system.wer[part.asv_model]
         elif retrained:
             owner += system.suffix  # every system has its recognizer
-        generator = demo.generator(owner, name)
+        generator = demo.stream(owner, name)
         text = ""
         for language_model, marker in recognition.language_models.items():
             rate = factor * _LM_WER.get(language_model, 0.05)
             decode = f"exp/models/{recognizer}/decode_{name}_{marker}"
-            text += format_wer_line(_wer_line(rate, decode, generator)) + "\n"
-        results = folder / f"results-demo{system.suffix}{part.suffix}"
-        write_text(results / f"ASR-{name}" / "WER", text)
+            expected = rate * _WORDS * np.array([0.1, 0.15, 0.75])
+            inserted, deleted, substituted = generator.poisson(expected).tolist()
+            total = inserted + deleted + substituted
+            counts = total, _WORDS, inserted, deleted, substituted
+            line = WerLine(round(total / _WORDS, 4), *counts, decode, 12, 0.0)
+            text += format_wer_line(line) + "\n"
+        results = f"results-demo{system.suffix}{part.suffix}/ASR-{name}/WER"
+        write_text(demo.tree / "exp" / system.name / results, text)
 
 
-def _wer_line(rate: float, decode: str, generator: np.random.Generator) -> WerLine:
-    words = 20000
-    counts: list[Any] = generator.poisson(rate * words * np.array([0.1, 0.15, 0.75])).tolist()
-    return WerLine(
-        round(sum(counts) / words, 4),
-        sum(counts),
-        words,
-        **dict(zip(("insertions", "deletions", "substitutions"), counts, strict=True)),
-        decode=decode,
-        lm_weight=12,
-        word_insertion_penalty=0.0,
-    )
+EVALUATORS = 36
+#: Unreliable evaluators: gives one value, stops early, inverts the scale.
+ONE_VALUE, STOPS_EARLY, INVERTS = "listener05", "listener11", "listener17"
+_EARLY = 6
+_LOW, _HIGH = 1, 10
+
+# Where on the scale from 0 to 1 speech is placed, original first; anonymized systems then
+# differ by a step from one to the next.
+_ORIGINAL = {"naturalness": 0.88, "intelligibility": 0.92, True: 0.8, False: 0.24}
+_FIRST = {"naturalness": 0.45, "intelligibility": 0.6, True: 0.36, False: 0.2}
+_STEP = {"naturalness": 0.11, "intelligibility": 0.07, True: 0.1, False: 0.02}
+_STEPS = 3
+
+
+def simulate_ratings(
+    systems: Sequence[str], keys: Mapping[tuple[str, str], str], *, seed: int = 0
+) -> str:
+    """Simulate a test of original speech and some systems, as CSV text.
+
+    Every evaluator rates, of every trial set and system, one trial with an enrollment of
+    the same speaker and one with another.
+
+    Parameters
+    ----------
+    systems : sequence of str
+        Without `Original`.
+    keys : mapping
+        Trial keys, `<enrolled speaker> <utterance> target|nontarget` in every line, by
+        data set and gender; each has both kinds.
+
+    Examples
+    --------
+    >>> key = "s1 u1 target\\ns2 u1 nontarget\\n"
+    >>> lines = simulate_ratings(["B1"], {("libri", "f"): key}).splitlines()
+    >>> lines[1].startswith("listener01,Original,libri,f,u1,s1,yes,"), len(lines) - 1
+    (True, 144)
+    """
+    trials = {
+        place: {
+            same: [f[:2] for f in fields if (f[2] == "target") is same] for same in (True, False)
+        }
+        for place, text in keys.items()
+        for fields in [[line.split() for line in text.splitlines()]]
+    }
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for number in range(1, EVALUATORS + 1):
+        name = f"listener{number:02d}"
+        generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
+        offset = generator.normal(0, 0.07)
+        width = generator.uniform(0.6, 1.1)
+        step = generator.choice([1, 1, 2, 3])
+        rows = []
+        for index, system in enumerate([ORIGINAL_SYSTEM, *systems]):
+            for (data_set, gender), of_kind in trials.items():
+                for same, pairs in of_kind.items():
+                    enrollment, trial = pairs[generator.integers(len(pairs))]
+                    scores = []
+                    for metric in ("naturalness", "intelligibility", same):
+                        rating = _mean_rating(index, metric) + generator.normal(0, 0.17)
+                        if name == INVERTS:
+                            rating = 1 - rating
+                        at = 0.5 + width * (rating - 0.5) + offset
+                        scores.append(_rating(at, int(step)))
+                    if name == ONE_VALUE:
+                        scores = [5, 5, 5]
+                    same_speaker = "yes" if same else "no"
+                    rows.append(
+                        [name, system, data_set, gender, trial, enrollment, same_speaker, *scores]
+                    )
+        if name == STOPS_EARLY:
+            rows = rows[:: max(1, len(rows) // _EARLY)][:_EARLY]
+        writer.writerows(rows)
+    return text.getvalue()
+
+
+def _mean_rating(index: int, metric: str | bool) -> float:
+    """Return the mean rating, within 0 to 1, of a system (0: original speech)."""
+    if index == 0:
+        return _ORIGINAL[metric]
+    return _FIRST[metric] + _STEP[metric] * ((index - 1) % _STEPS)
+
+
+def _rating(at: float, step: int) -> int:
+    """Round a value within 0 to 1 to the evaluator's steps of the scale."""
+    value = _LOW + (_HIGH - _LOW) * min(max(at, 0.0), 1.0)
+    return min(_HIGH, _LOW + step * round((value - _LOW) / step))

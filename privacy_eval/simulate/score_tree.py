@@ -4,7 +4,7 @@ vectors and the scores of their cosines, word errors with transcripts, and recal
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,21 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..choices import grouped
-from ..io.files import atomic_path, write_text
-from ..io.torch_vectors import write_torch_vectors
+from ..io.arrays import write_torch_vectors
+from ..io.files import write_text
 from ..io.wer import WerLine, format_wer_line
-from ..metrics.trials import Trials
-from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder, TrialSet
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, ResultsFolder, TrialSet
 from ..tree.conditions import TrialCondition, trial_conditions
-from .cosines import DIMENSION, anonymization, cosine_scores, original_model
-from .sizes import TrialSize, true_size
-from .vectors import Anonymization
-from .words import simulate_words
-
-#: Return an independent random stream for each name.
-Streams = Callable[..., np.random.Generator]
-
+from .folders import Demo, simulate_words, trial_lines
+from .models import DIMENSION, Anonymization, anonymization, cosine_scores, original_model
 
 _GENDERS = ("f", "m")
 #: Utterances of an enrolled speaker.
@@ -64,19 +56,19 @@ class _Strength:
     emotion: float
 
 
-def _strength(system: str, stream: Streams) -> _Strength:
+def _strength(system: str, demo: Demo) -> _Strength:
     """Draw a system's strength; B1 anonymizes lightly and B2 more."""
-    draw = stream("strength", system).uniform
+    draw = demo.stream("strength", system).uniform
     semi = {"B1": 0.18, "B2": 0.33}.get(system, draw(0.1, 0.4))
     lazy = semi + draw(0.03, 0.1)
     eer = {"ignorant": draw(0.46, 0.5), "lazy-informed": lazy, "semi-informed": semi}
     return _Strength(eer, draw(1.3, 1.6) + 4 * semi, draw(0.9, 1.1) * (1 - 1.8 * semi))
 
 
-def _anonymization(system: str, asv_model: str, stream: Streams) -> Anonymization:
+def _anonymization(system: str, asv_model: str, demo: Demo) -> Anonymization:
     """Return what a system does to vectors of the model trained on original or anonymized speech;
     the second sees more of the voice."""
-    eer = _strength(system, stream).eer
+    eer = _strength(system, demo).eer
     linked = eer["semi-informed" if asv_model == ANONYMIZED else "lazy-informed"]
     return anonymization(linked, eer["ignorant"], _VECTORS, _ENROLLMENT)
 
@@ -93,40 +85,27 @@ class _Trials:
         Gender of each speaker of an utterance.
     enrolled : mapping
         Gender of each enrolled speaker.
-    trials : Trials
-        Ids are coded in the order of `enrolled` and of `speaker_of`.
+    pairs : list of (str, str)
+        Enrolled speaker and utterance of each trial.
     """
 
     speaker_of: Mapping[str, str]
     gender_of: Mapping[str, str]
     enrolled: Mapping[str, str]
-    trials: Trials
+    pairs: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class ScoreTree:
+class ScoreTree(Demo):
     """A demo tree of trial keys, scores and results of recognizers; see `write_demo_tree`.
 
     Attributes
     ----------
-    tree : Path
-    protocol : Protocol
     systems : sequence of str
         Names; each one's anonymization suffix is `_NAME`.
-    size : TrialSize or None
-        Of every trial set and gender; None: the challenge's.
-    stream : callable
-        Returns an independent random generator for names.
-    seed : int
-        Of what is said.
     """
 
-    tree: Path
-    protocol: Protocol
     systems: Sequence[str]
-    size: TrialSize | None
-    stream: Streams
-    seed: int
 
     def write(self, progress: Callable[[int, int, str], None] | None = None) -> None:
         """Write the tree; `progress` is called with the number of trial sets written, their
@@ -139,7 +118,7 @@ class ScoreTree:
             enrolled.setdefault(t.enrollment_name, {}).update(trials.enrolled)
         for name, gender_of in enrolled.items():
             spoken_by = _enrollment_speech(gender_of)
-            self._write_data(name, spoken_by, gender_of, enrolls=spoken_by)
+            self.write_data(name, spoken_by, gender_of, enrolls=spoken_by)
         for done, (t, trials) in enumerate(trial_sets.items(), start=1):
             self._write_scores(t, trials, enrolled[t.enrollment_name])
             if progress is not None:
@@ -161,8 +140,7 @@ class ScoreTree:
         enrolled: dict[str, str] = {}
         pairs: list[tuple[str, str]] = []
         for gender in _GENDERS if trial_set.gender not in _GENDERS else trial_set.gender:
-            place = trial_set.data_set.id, trial_set.split, gender
-            size = self.size or true_size(self.protocol.name, *place)
+            size = self.size_of(trial_set, gender)
             names = self._speakers(trial_set, gender, max(size.enrolled, size.speakers))
             speakers = zip(names, size.of_speakers, strict=False)
             spoken = {f"{name}-{n:04d}": name for name, number in speakers for n in range(number)}
@@ -170,11 +148,7 @@ class ScoreTree:
             gender_of.update(dict.fromkeys(names[: size.speakers], gender))
             speaker_of.update(spoken)
             pairs += itertools.product(names[: size.enrolled], spoken)
-        is_target = [speaker_of[u] == e for e, u in pairs]
-        trials = Trials(
-            enrolled=[e for e, _ in pairs], utterance=[u for _, u in pairs], label=is_target
-        )
-        return _Trials(speaker_of, gender_of, enrolled, trials)
+        return _Trials(speaker_of, gender_of, enrolled, pairs)
 
     def _speakers(self, trial_set: TrialSet, gender: str, count: int) -> list[str]:
         """Name speakers: numbers of one width, in a block for each enrollment set and gender."""
@@ -184,22 +158,19 @@ class ScoreTree:
         width = len(str((10 + 2 * len(sets)) * room))
         return [f"{block * room + n:0{width}d}" for n in range(count)]
 
-    def _write_data(
-        self, name: str, of: Mapping[str, str], gender_of: Mapping[str, str], **lists: Iterable[str]
-    ) -> None:
-        write_data(self.tree / "data" / name, self.seed, of, gender_of, lists)
-
     def _write_scores(
         self, trial_set: TrialSet, trials: _Trials, enrolled: Mapping[str, str]
     ) -> None:
         """Write a trial set with its key, and the vectors and scores of all attack models of all
         systems; `enrolled` are the genders of all speakers of its enrollment set."""
         enrollment, name = trial_set.enrollment_name, trial_set.trials_name
-        table = trials.trials
-        begins = [f"{e} {u}" for e, u in zip(table.enrolled, table.utterance, strict=True)]
-        labels = np.where(table.is_target, "target", "nontarget").tolist()
-        key = map(" ".join, zip(begins, labels, strict=True))
-        self._write_data(name, trials.speaker_of, trials.gender_of, trials=key)
+        key = trial_lines(trials.pairs, trials.speaker_of)
+        self.write_data(name, trials.speaker_of, trials.gender_of, trials=key)
+        row = {speaker: number for number, speaker in enumerate(trials.enrolled)}
+        column = {utterance: number for number, utterance in enumerate(trials.speaker_of)}
+        places = np.array(
+            [(row[speaker], column[utterance]) for speaker, utterance in trials.pairs]
+        )
         spoken_by = {enrollment: _enrollment_speech(enrolled), name: trials.speaker_of}
         place = trial_set.data_set.id, trial_set.split, trial_set.gender
         rows = [sorted(enrolled).index(speaker) for speaker in trials.enrolled]
@@ -212,9 +183,10 @@ class ScoreTree:
                 if (folder / "scores").exists():  # of original speech, which systems share
                     continue
                 by_speaker = speech[c.enrollment, enrollment].reshape(-1, _ENROLLMENT, DIMENSION)
-                scores = cosine_scores(by_speaker[rows], speech[c.trial, name], table.sides)
-                lines = zip(begins, scores.tolist(), strict=True)
-                write_text(folder / "scores", "".join(f"{b} {score:.7f}\n" for b, score in lines))
+                scores = cosine_scores(by_speaker[rows], speech[c.trial, name], [*places.T])
+                lines = zip(trials.pairs, scores.tolist(), strict=True)
+                text = "".join(f"{e} {u} {score:.7f}\n" for (e, u), score in lines)
+                write_text(folder / "scores", text)
 
     def _write_vectors(
         self,
@@ -225,7 +197,7 @@ class ScoreTree:
     ) -> dict[tuple[str, str], Float32]:
         """Simulate and write the vectors of some sets, given as speakers of utterances, by a
         condition's model; return them by speech and set."""
-        made, hidden = {}, _anonymization(system, part.asv_model, self.stream)
+        made, hidden = {}, _anonymization(system, part.asv_model, self)
         for name, speaker_of in spoken_by.items():
             speakers = speaker_of.values()
             voices = {s: _VECTORS.voices(1, self.stream("voice", s))[0] for s in speakers}
@@ -248,7 +220,7 @@ class ScoreTree:
         """Write the data set that attackers train on, with its vectors."""
         gender_of = {f"train{n:03d}": _GENDERS[n % 2] for n in range(_TRAINING_SPEAKERS)}
         spoken_by = {f"{s}-{n:02d}": s for s in gender_of for n in range(_TRAINING_UTTERANCES)}
-        self._write_data(name, spoken_by, gender_of)
+        self.write_data(name, spoken_by, gender_of)
         for system, part in itertools.product(self.systems, self.protocol.results_folders):
             if part.asv_model == ORIGINAL:
                 first = next(iter(trial_conditions(self.protocol, part, f"_{system}").values()))
@@ -271,8 +243,8 @@ class ScoreTree:
             speaker_of = {f"{s}_{n:04d}": s for s in names for n in range(of_one)}
             gender_of = {s: s[-1].lower() for s in names}
         spoken = {u: simulate_words(s, u, self.seed).split() for u, s in speaker_of.items()}
-        self._write_data(name, speaker_of, gender_of)
-        rates = {"": 1.0, **{f"_{s}": _strength(s, self.stream).wer for s in self.systems}}
+        self.write_data(name, speaker_of, gender_of)
+        rates = {"": 1.0, **{f"_{s}": _strength(s, self).wer for s in self.systems}}
         for suffix, factor in rates.items():
             folder = self.tree / "exp" / self.protocol.recognition.folders[0] / f"{name}{suffix}"
             heard, line = _misheard(spoken, _ORIGINAL_WER * factor, self.stream(name, suffix))
@@ -281,7 +253,7 @@ class ScoreTree:
 
     def _write_emotions(self, system: str) -> None:
         """Write the recalls of a system, by fold."""
-        kept = _strength(system, self.stream).emotion
+        kept = _strength(system, self).emotion
         names = ",".join(f"ACC_{emotion}" for emotion in _RECALLS)
         lines = [f",dataset,split,fold,ser,UAR,{names}"]
         for data_set, split, speech, fold in itertools.product(
@@ -297,30 +269,6 @@ class ScoreTree:
             lines.append(",".join([f"{len(lines) - 1}", *place, *values]))
         path = self.tree / "exp" / self.protocol.emotion_folder / f"results_folds_{system}.csv"
         write_text(path, "".join(f"{line}\n" for line in lines))
-
-
-def write_data(
-    folder: Path,
-    seed: int,
-    speaker_of: Mapping[str, str],
-    gender_of: Mapping[str, str],
-    lists: Mapping[str, Iterable[str]],
-) -> None:
-    """Write a data folder: the speakers of utterances, their genders, words, and files of lines."""
-    of_speakers = grouped(speaker_of, speaker_of.__getitem__)
-    files: dict[str, Iterable[str]] = {
-        "utt2spk": (f"{u} {s}" for u, s in speaker_of.items()),
-        "spk2utt": (f"{s} {' '.join(u)}" for s, u in sorted(of_speakers.items())),
-        "spk2gender": (f"{s} {g}" for s, g in sorted(gender_of.items())),
-        "text": (f"{u} {simulate_words(s, u, seed)}" for u, s in speaker_of.items()),
-        **lists,
-    }
-    for name, lines in files.items():
-        with (
-            atomic_path(folder / name) as temporary,
-            open(temporary, "w", encoding="utf-8", newline="\n") as file,
-        ):
-            file.writelines(f"{line}\n" for line in lines)
 
 
 def _enrollment_speech(gender_of: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,5 @@
-"""Simulate speech: a source of glottal pulses and noise, filtered by formants that move.
+"""Simulate speech: a source of glottal pulses and noise, filtered by formants that move; and write
+folders of it, with an extractor that needs no training.
 
 Speakers differ in vocal tract, formants, pitch and voice quality. Utterances of a speaker differ in
 articulation, intonation, effort, channel and background noise.
@@ -11,12 +12,20 @@ G. E. Peterson, H. L. Barney, "Control methods used in a study of the vowels", J
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 from scipy.signal import istft, stft
+
+from ..io.files import write_text
+from ..speech.audio import soundfile
+from .folders import marked_folder, simulate_words
 
 Array = NDArray[np.float64]
 
@@ -182,3 +191,123 @@ def _spectrum(signal: Array, envelope: Array) -> Array:
     _, _, spectrum = stft(signal, RATE, nperseg=_FFT, noverlap=_FFT - _HOP)
     columns = np.minimum(np.arange(spectrum.shape[1]), len(envelope) - 1)
     return np.asarray(spectrum * envelope[columns].T)
+
+
+_DIMENSION = 30
+_WINDOW = 10000
+
+_TEXT = """\
+<Nnet3> 
+input-node name=input dim={d}
+component-node name=statistics component=statistics input=input
+component-node name=pooling component=pooling input=statistics
+output-node name=output input=Round(pooling, 1)
+
+<NumComponents> 2 
+<ComponentName> statistics <StatisticsExtractionComponent> <InputDim> {d} <InputPeriod> 1 \
+<OutputPeriod> 1 <IncludeVarinance> T </StatisticsExtractionComponent> 
+<ComponentName> pooling <StatisticsPoolingComponent> <InputDim> {statistics} <InputPeriod> 1 \
+<LeftContext> 0 <RightContext> {window} <NumLogCountFeatures> 0 <OutputStddevs> T \
+<VarianceFloor> 1e-10 </StatisticsPoolingComponent> 
+</Nnet3> 
+"""  # noqa: W291
+
+
+def mfcc_statistics_network() -> str:
+    """Write a raw nnet3 model, as text, whose x-vectors are means and standard deviations.
+
+    They are of the normalized MFCC of the voiced frames of an utterance: not a speaker
+    recognizer for real speech.
+    """
+    return _TEXT.format(d=_DIMENSION, statistics=2 * _DIMENSION + 1, window=_WINDOW)
+
+
+#: Allowed sizes of simulated speech.
+SPEECH_SIZES = {
+    "speakers": range(0, 1001),
+    "training": range(0, 1001),
+    "utterances": range(2, 1001),
+}
+
+
+@dataclass(frozen=True)
+class DemoSpeech:
+    """Seed and sizes of simulated speech.
+
+    Attributes
+    ----------
+    seed : int
+    speakers, training : int
+        Speakers to evaluate, half of them female, and others to train on.
+    utterances : int
+        Of each.
+    seconds : float
+        Of an utterance.
+    """
+
+    seed: int = 0
+    speakers: int = 20
+    training: int = 60
+    utterances: int = 10
+    seconds: float = 3.0
+
+
+def write_demo_speech(
+    folder: Path, demo: DemoSpeech, progress: Callable[[int, int, str], None] | None = None
+) -> bool:
+    """Write the folders `speech`, `training` and `extractor`, with `utt2spk`, `spk2gender`
+    and `text`, which is not what the voices say.
+
+    The same seed and sizes give the same bytes on one machine.
+
+    Returns
+    -------
+    bool
+        False if the same speech already exists.
+
+    Raises
+    ------
+    PrivacyEvalError
+        `folder` contains something else; the library soundfile is missing.
+    """
+    marker = {"demo_speech": 2, **asdict(demo)}
+    total, done = (demo.speakers + demo.training) * demo.utterances, itertools.count(1)
+    with marked_folder(folder, "demo_speech", marker) as new:
+        if new is None:
+            return False
+        for name, speakers in (("speech", demo.speakers), ("training", demo.training)):
+            (new / name).mkdir()
+            lines, said = [], []
+            for speaker, utterance, samples in _speech(name, speakers, demo):
+                path = new / name / f"{utterance}.wav"
+                soundfile().write(path, samples, RATE, subtype="PCM_16")
+                lines.append(f"{utterance} {speaker}\n")
+                said.append(f"{utterance} {simulate_words(speaker, utterance, demo.seed)}\n")
+                if progress is not None:
+                    progress(next(done), total, utterance)
+            write_text(new / f"{name}_utt2spk", "".join(lines))
+            write_text(new / f"{name}_text", "".join(said))
+        genders = [f"{_name('speech', n)} {_gender(n)}\n" for n in range(demo.speakers)]
+        write_text(new / "speech_spk2gender", "".join(genders))
+        write_text(new / "extractor" / "final.raw", mfcc_statistics_network())
+    return True
+
+
+def _speech(name: str, speakers: int, demo: DemoSpeech) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Simulate the utterances of a folder."""
+    key = demo.seed, zlib.crc32(name.encode())
+    for number in range(speakers):
+        voice = draw_voice(_gender(number), np.random.default_rng([*key, number]))
+        for index in range(demo.utterances):
+            generator = np.random.default_rng([*key, number, index])
+            samples = speak(voice, demo.seconds, generator)
+            speaker = _name(name, number)
+            yield speaker, f"{speaker}-{index:03d}", samples
+
+
+def _gender(number: int) -> str:
+    return "fm"[number % 2]
+
+
+def _name(folder: str, number: int) -> str:
+    return f"{folder[0]}{number:03d}"

@@ -17,9 +17,10 @@ import io
 import math
 import os
 import re
+import shlex
 import struct
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,12 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate, library, shorten
-from ..io.confine import check_inside
 from ..io.data_dir import read_utt2dur
-from ..io.files import command_output, load, opened, reading
-from ..io.scp import ScpLine, read_scp
+from ..io.files import check_inside, command_output, load, opened, reading
 from ..io.text_table import is_number, read_columns
-from .decoders import file_of_command
+from ..io.vectors import ScpLine, read_scp
 
 Samples = NDArray[np.int16] | NDArray[np.float32] | NDArray[np.float64]
 
@@ -53,15 +52,9 @@ _BLOCK_SAMPLES = 1 << 20
 #: Decoded beyond full scale where it was loud; as integers, the library would turn that around.
 _COMPRESSED = ("MPEG_LAYER_III", "VORBIS", "OPUS")
 _SUBTYPES = {
-    "PCM_16": "int16",
-    "PCM_U8": "int16",
-    "PCM_S8": "int16",
-    "PCM_24": "int32",
-    "PCM_32": "int32",
-    "FLOAT": "float32",
-    "DOUBLE": "float32",
-    **dict.fromkeys(("ULAW", "ALAW"), "int16"),
-    **dict.fromkeys(_COMPRESSED, "float32"),
+    **dict.fromkeys(("PCM_16", "PCM_U8", "PCM_S8", "ULAW", "ALAW"), "int16"),
+    **dict.fromkeys(("PCM_24", "PCM_32"), "int32"),
+    **dict.fromkeys(("FLOAT", "DOUBLE", *_COMPRESSED), "float32"),
 }
 #: How an audio file begins; the formats that are read, first.
 _BEGINNINGS = {
@@ -117,8 +110,13 @@ class Audio:
 
 @dataclass(frozen=True)
 class _Segment:
+    """A recording, or a part of it: the file that its line of wav.scp refers to, None for the
+    output of its command, and how it is converted, see `file_of_command`."""
+
     line: ScpLine
     where: str
+    path: Path | None = None
+    conversion: Mapping[str, int] = field(default_factory=dict)
     start: float = 0.0
     end: float = math.inf
     channel: int | None = None
@@ -126,15 +124,6 @@ class _Segment:
     @property
     def whole(self) -> bool:
         return self.start == 0 and self.end == math.inf
-
-
-@dataclass(frozen=True)
-class _Source:
-    """The file that a line of wav.scp refers to, None for the output of its command; and how it is
-    converted, see `file_of_command`."""
-
-    path: Path | None
-    conversion: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -202,13 +191,12 @@ class AudioReader:
         self.data, self._base, self._mix = data, base, mix
         self._roots = [] if allow_outside else [Path() if base is None else base, data]
         scp = data / "wav.scp"
-        lines = {line.id: line for line in read_scp(scp, "<file>")}
-        self._sources = {
-            line.id: self._source(line, line.where(scp), allow_pipes) for line in lines.values()
+        self._segments = {
+            line.id: self._recording(line, line.where(scp), allow_pipes)
+            for line in read_scp(scp, "<file>")
         }
-        self._segments = {name: _Segment(line, line.where(scp)) for name, line in lines.items()}
         if (data / "segments").is_file():
-            self._segments = dict(_segments(data / "segments", lines))
+            self._segments = dict(_segments(data / "segments", self._segments))
         recorded = data / "reco2dur"
         self._seconds = read_utt2dur(recorded, ()) if recorded.is_file() else {}
         self.ids = tuple(self._segments)
@@ -223,14 +211,13 @@ class AudioReader:
 
     def path(self, utterance: str) -> Path | None:
         """Return the file of an utterance; None if a command writes it."""
-        return self._sources[self._segments[utterance].line.id].path
+        return self._segments[utterance].path
 
     def whole_file(self, utterance: str) -> Path | None:
         """Return the file of an utterance; None if it is cut or converted."""
         segment = self._segments[utterance]
-        source = self._sources[segment.line.id]
-        plain = segment.whole and segment.channel is None and not source.conversion
-        return source.path if plain else None
+        plain = segment.whole and segment.channel is None and not segment.conversion
+        return segment.path if plain else None
 
     def files(self, utterances: Iterable[str]) -> dict[str, Path]:
         """Return the files of utterances, without those that a command writes."""
@@ -353,13 +340,12 @@ class AudioReader:
             header tells no length.
         """
         segment = self._segments[utterance]
-        source = self._sources[segment.line.id]
-        if source.path is None and segment.end < math.inf:
+        if segment.path is None and segment.end < math.inf:
             return segment.end - segment.start
-        if source.path is None:
+        if segment.path is None:
             raise PrivacyEvalError(f"{segment.where}: the duration of a command's output")
         with (
-            opened(source.path, segment.where, self._roots) as file,
+            opened(segment.path, segment.where, self._roots) as file,
             _sound(file, segment.where) as (audio, header),
         ):
             if header.frames is None:
@@ -367,7 +353,7 @@ class AudioReader:
             _, frames = _range(audio, segment)
             return float((header.frames if frames is None else frames) / audio.samplerate)
 
-    def _source(self, line: ScpLine, where: str, allow_pipes: bool) -> _Source:
+    def _recording(self, line: ScpLine, where: str, allow_pipes: bool) -> _Segment:
         name, conversion = line.target, dict[str, int]()
         if line.offset is not None or line.part:
             raise PrivacyEvalError(f"{where}: audio within an archive is not read; name files")
@@ -376,7 +362,7 @@ class AudioReader:
                 name, conversion = file_of_command(line.command)
             except PrivacyEvalError as error:
                 if allow_pipes:
-                    return _Source(None)
+                    return _Segment(line, where)
                 refused = f"{where}: a command, which runs with --allow-pipes only"
                 raise PrivacyEvalError(f"{refused} ({error})") from None
         bases = [Path(), self.data] if self._base is None else [self._base]
@@ -384,22 +370,22 @@ class AudioReader:
         paths = (base / form for form in forms for base in bases)
         path = next(filter(os.path.exists, paths), bases[-1] / name)
         check_inside([path], self._roots, f"{where}: ")
-        return _Source(path, conversion)
+        return _Segment(line, where, path, conversion)
 
     def _opened(self, segment: _Segment) -> contextlib.AbstractContextManager[BinaryIO]:
         """Open a recording: its file, or the output of its command, which is kept for others."""
-        line, source = segment.line, self._sources[segment.line.id]
-        if source.path is not None and not source.conversion:
-            return opened(source.path, segment.where, self._roots)
+        line, path = segment.line, segment.path
+        if path is not None and not segment.conversion:
+            return opened(path, segment.where, self._roots)
         if self._piped[0] != line.id:
             self._piped = ("", b"")
-            if source.path is None:
+            if path is None:
                 output = command_output(
                     str(line.command), self._base or Path(), segment.where, _MAX_PIPED_BYTES
                 )
             else:
-                with opened(source.path, segment.where, self._roots) as file:
-                    output = _converted(file, _Segment(line, segment.where), source.conversion)
+                with opened(path, segment.where, self._roots) as file:
+                    output = _converted(file, _Segment(line, segment.where), segment.conversion)
             self._piped = (line.id, output)
         return io.BytesIO(self._piped[1])
 
@@ -431,7 +417,7 @@ class AudioFolders:
         return original, anonymized
 
 
-def _segments(path: Path, lines: dict[str, ScpLine]) -> Iterator[tuple[str, _Segment]]:
+def _segments(path: Path, recordings: Mapping[str, _Segment]) -> Iterator[tuple[str, _Segment]]:
     """Read the segments of recordings."""
     file, columns = load(path), ("utterance", "recording", "start", "end", "channel")
     number = len(file.content.lstrip().partition(b"\n")[0].split())
@@ -443,7 +429,7 @@ def _segments(path: Path, lines: dict[str, ScpLine]) -> Iterator[tuple[str, _Seg
         if name in seen:
             raise PrivacyEvalError(f"{where}: duplicate utterance")
         seen.add(name)
-        if recording not in lines:
+        if recording not in recordings:
             raise PrivacyEvalError(f"{where}: recording {recording!r} is not in wav.scp")
         are_numbers = is_number(start) and is_number(end)
         times = (float(start), float(end)) if are_numbers else (math.nan, math.nan)
@@ -455,8 +441,9 @@ def _segments(path: Path, lines: dict[str, ScpLine]) -> Iterator[tuple[str, _Seg
             )
         if channel and not re.fullmatch("[0-9]{1,3}", channel[0]):
             raise PrivacyEvalError(f"{where}: expected a channel from 0, not {channel[0]}")
-        line, of = lines[recording], int(channel[0]) if channel else None
-        yield name, _Segment(line, f"{where} ({shorten(line.target)})", *times, of)
+        whole, of = recordings[recording], int(channel[0]) if channel else None
+        where += f" ({shorten(whole.line.target)})"
+        yield name, replace(whole, where=where, start=times[0], end=times[1], channel=of)
 
 
 def soundfile() -> Any:
@@ -538,7 +525,7 @@ def _read(
         return Audio(samples, int(audio.samplerate)), remarks
 
 
-def _converted(file: BinaryIO, whole: _Segment, conversion: dict[str, int]) -> bytes:
+def _converted(file: BinaryIO, whole: _Segment, conversion: Mapping[str, int]) -> bytes:
     """Convert a recording as its command would, to a WAV file of 16 bits."""
     with _sound(file, whole.where) as (audio, header):
         old, new = audio.samplerate, conversion.get("rate", audio.samplerate)
@@ -773,3 +760,83 @@ def resample(samples: Samples, rate: int, new_rate: int) -> Samples:
         rows = np.lib.stride_tricks.sliding_window_view(part, taps)[start - low]
         result[begin : begin + step] = np.einsum("ij,ij->i", rows, kernel[phase])
     return result
+
+
+_QUOTED = re.compile("'[^']*'")
+_SHELL = re.compile(r"[$`;&|<>()*?\[\]{}~#!\n\\]")
+
+_FILE, _RATE, _ONE = "(?P<file>[^-].*)", r"(?P<rate>[1-9]\d{0,5}k?)", "(?P<channels>1)"
+_TO_PIPE = frozenset({"file", "wav", "output"})
+#: By program, options with their values, and groups without which it does something else.
+_DECODERS = {
+    "cat": (_FILE, {"file"}),
+    "flac": (f"-s|(?P<c>-c)|(?P<d>-d)|{_FILE}", {"file", "c", "d"}),
+    "sox": (
+        rf"\A(-t (wav|flac) )?{_FILE}|-t (?P<wav>wav)|-e signed-integer|-b 16|(?P<output>-)|"
+        f"(-r|rate) {_RATE}|(-c|channels) {_ONE}|remix (?P<track>[1-9])",
+        _TO_PIPE,
+    ),
+    "ffmpeg": (
+        r"-(y|nostdin|hide_banner|nostats|vn)|-(v|loglevel) -?\w+|-threads \d+|"
+        r"-(acodec|c:a|codec:a) pcm_s16le|-sample_fmt s16|-(ab|b:a) \w+|-map 0:a(:0)?|"
+        rf"-i {_FILE}|-f (?P<wav>wav)|-ar {_RATE}|-ac {_ONE}|-map_channel 0\.0\.(?P<channel>\d)|"
+        r"(?P<output>(-|pipe:1?)(?=\n\Z))",
+        _TO_PIPE,
+    ),
+}
+_NUMBERS = {"rate", "channels", "channel", "track"}
+_LONG = {"--stdout": "-c", "--decode": "-d", "--silent": "-s", "--totally-silent": "-s"}
+
+
+def file_of_command(command: str) -> tuple[str, dict[str, int]]:
+    """Find the file that a command decodes, and how it is converted.
+
+    Parameters
+    ----------
+    command : str
+        Without the `|` at its end.
+
+    Returns
+    -------
+    (str, dict of str to int)
+        The file and its conversion: empty if samples stay as they are, else to 16 `bits`, and to
+        a `rate` in Hz, one of the channels (`channel`, from 0), or their mean (`channels` is 1).
+
+    Raises
+    ------
+    PrivacyEvalError
+        Another program, or an option that is not known.
+
+    Examples
+    --------
+    >>> file_of_command("flac -c -d -s 'a b.flac'")
+    ('a b.flac', {})
+    >>> file_of_command("ffmpeg -v error -i a.flac -f wav -ar 16000 -")
+    ('a.flac', {'rate': 16000, 'bits': 16})
+    """
+    try:
+        program, *words = shlex.split("" if _SHELL.search(_QUOTED.sub("", command)) else command)
+    except ValueError:
+        program, words = "", []
+    if program not in _DECODERS:
+        raise PrivacyEvalError(f"understood is one command of {', '.join(_DECODERS)}")
+    options, needs = _DECODERS[program]
+    text = "".join(f"{_LONG.get(word, word)}\n" for word in words)
+    if program == "flac":  # -cd is -c -d
+        text = re.sub(r"(?m)(?<=^-)[cds]+$", lambda m: "\n-".join(m[0]), text)
+    found, at = dict[str, str](), 0
+    while at < len(text):
+        match = re.compile(f"(?:{options})\n".replace(" ", "\n")).match(text, at)
+        new = {k: v for k, v in (match.groupdict() if match else {}).items() if v}
+        if match is None or found.keys() & new.keys():
+            unknown = " ".join(text[at:].split("\n")[:2]).strip()
+            raise PrivacyEvalError(f"{program}: {shorten(unknown)} is not understood")
+        found, at = found | new, match.end()
+    if needs - found.keys() or next(iter(found)) not in ("file", "c", "d"):
+        raise PrivacyEvalError(
+            f"{program}: expected a file, then {', '.join(sorted(needs - {'file'}))}"
+        )
+    numbers = {n: int(found[n].replace("k", "000")) for n in _NUMBERS & found.keys()}
+    if "track" in numbers:
+        numbers["channel"] = numbers.pop("track") - 1
+    return found["file"], numbers | ({"bits": 16} if "output" in needs else {})

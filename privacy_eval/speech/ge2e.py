@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, library
+from ..io.arrays import TensorView, read_torch
 from ..io.files import digest
-from ..io.torch_files import TensorView, read_torch
 from .audio import Audio
-from .front_ends import fractions_at, soxr_at
-from .mel import MelOptions, mel_spectrogram
+from .features import MelOptions, fractions_at, mel_spectrogram, soxr_at
 
 Vector = NDArray[np.float32]
 
@@ -71,11 +70,6 @@ class Ge2e:
     def rate(self) -> int:
         """Sampling rate of the speech that it takes, in Hz."""
         return RATE
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What vectors depend on beside the file."""
-        return {"vad": self.vad}
 
     def encode(self, audio: Audio) -> Vector:
         """Compute the unit vector of an utterance.

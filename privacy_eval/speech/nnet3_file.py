@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, printable
 from ..io.files import MAX_BYTES, read_text
-from ..io.kaldi_objects import (
+from ..io.vectors import (
     BLANK,
     ObjectFile,
     open_objects,
@@ -24,8 +24,15 @@ from ..io.kaldi_objects import (
     read_text_array,
     to_float32,
 )
-from .nnet3_descriptors import MAX_PARTS, Descriptor, parse_descriptor
-from .nnet3_layers import EXTRACTION, LAYERS, POOLING, Component
+from .nnet3_parts import (
+    EXTRACTION,
+    LAYERS,
+    MAX_PARTS,
+    POOLING,
+    Component,
+    Descriptor,
+    parse_descriptor,
+)
 
 #: Limit for the nodes of a model.
 MAX_NODES = 10_000
@@ -350,11 +357,7 @@ def _node(where: str, line: str) -> tuple[str, Node]:
     if not all(n.isascii() and n.isdigit() and len(n) < 10 for n in numbers.values()):
         raise PrivacyEvalError(f"{where}: expected whole numbers in {quoted!r}")
     text = values.get("input-node" if kind == "dim-range-node" else "input")
-    return names[0], Node(
-        kind,
-        f"{where}: {names[0]}",
-        () if kind == "input-node" or text is None else parse_descriptor(text, where),
-        names[1] if kind == "component-node" else "",
-        int(numbers.get("dim", 0)),
-        int(numbers.get("dim-offset", 0)),
-    )
+    terms = () if kind == "input-node" or text is None else parse_descriptor(text, where)
+    component = names[1] if kind == "component-node" else ""
+    dim, offset = (int(numbers.get(key, 0)) for key in ("dim", "dim-offset"))
+    return names[0], Node(kind, f"{where}: {names[0]}", terms, component, dim, offset)

@@ -10,13 +10,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..asv.enrollment import Enrollment, load_enrollment
-from ..asv.tree_vectors import BACKEND_FILES, TreeVectors, backend_folder
+from ..asv.inputs import BACKEND_FILES, Enrollment, TreeVectors, backend_folder, load_enrollment
 from ..choices import ENCODERS, grouped
 from ..errors import PrivacyEvalError, UsageError
-from ..io.confine import check_inside
-from ..io.files import file_names, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, check_inside, file_names, relative
 from ..products.freshness import (
     Fingerprint,
     MissingInput,
@@ -26,9 +23,10 @@ from ..products.freshness import (
     Source,
     Sources,
     bring_up_to_date,
+    estimate_lines,
+    scoring_cost,
     source_from_fingerprint,
 )
-from ..products.jobs import estimate_lines, scoring_cost
 from ..protocol.protocol import (
     ANONYMIZED,
     CROPS,
@@ -43,17 +41,20 @@ from ..tree.conditions import System, TrialCondition, original_sets, trial_condi
 from ..tree.discovery import (
     check_new_results,
     check_suffixes,
+    find_key,
+    find_key_folders,
     find_systems,
+    first_file,
     folder_suffixes,
     guess_suffix,
+    key_paths,
     parent_hint,
     results_folders,
 )
-from ..tree.keys import find_key, find_key_folders, first_file, key_paths
 
 if TYPE_CHECKING:
     from ..asv.backend import BackendName, PldaBackend
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
     from ..speech.audio import AudioReader
     from ..speech.encoders import EncoderChoice
 
@@ -124,7 +125,7 @@ class TreeAccess:
         ------
         MissingInput
         PrivacyEvalError
-            As `tree.keys.find_key`.
+            As `tree.discovery.find_key`.
         """
         key, tried = self.trial_key(condition, protocol)
         if check:
@@ -578,8 +579,8 @@ class AsvSystems:
         return EncoderChoice(str(tree / name), front_end or None)
 
     def read_vectors(self, scp: Path, *, double: bool = False) -> Vectors:
-        """Read x-vectors that `find_vectors` found; `double` as in `io.scp.read_vectors`. Vectors
-        of zeros may be left out as missing ones."""
+        """Read x-vectors that `find_vectors` found; `double` as in `io.vectors.read_vectors`.
+        Vectors of zeros may be left out as missing ones."""
         vectors = self.vectors(scp.parents[1]).read(scp, double=double)
         return vectors.without_zeros() if self.access.allow_missing else vectors
 

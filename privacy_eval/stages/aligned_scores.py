@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..choices import SPECTRUM, grouped
 from ..io.data_dir import speakers_of_crops
-from ..io.inputs import Inputs
+from ..io.files import Inputs
 from ..products.freshness import (
     Content,
     Fingerprint,
@@ -40,12 +40,11 @@ from .access import AsvSystems
 from .attackers import TRAINING, Attacked, Scoring, as_optional, attacked
 
 if TYPE_CHECKING:
-    from ..asv.enrollment import Enrollment
     from ..asv.galleries import Conversations, Gallery
+    from ..asv.inputs import Enrollment
     from ..asv.trials import Scorer
-    from ..attackers.alignment import AffineMap, Alignment
-    from ..attackers.normalization import Cohorts
-    from ..io.scp import Vectors
+    from ..attackers.alignment import AffineMap, Alignment, Cohorts
+    from ..io.vectors import Vectors
     from ..metrics.pav import FloatArray
     from ..metrics.trials import Trials
 
@@ -70,8 +69,7 @@ def aligned_sets(asv: AsvSystems, attackers: Collection[str]) -> list[tuple[str,
 def aligned_scorer(alignment: Alignment, cohorts: Cohorts | None) -> Scorer:
     """Return what scores speakers by the cosine of aligned vectors, normalized if there are
     cohorts."""
-    from ..attackers.alignment import mean_unit_vectors, unit_vectors
-    from ..attackers.normalization import aligned_scores
+    from ..attackers.alignment import aligned_scores, mean_unit_vectors, unit_vectors
 
     return lambda vectors, members, trial: aligned_scores(
         mean_unit_vectors(vectors, members), unit_vectors(trial), alignment, cohorts
@@ -148,7 +146,7 @@ class _Training:
     @cached_property
     def pairs(self) -> list[str]:
         """Utterances that both have."""
-        from ..attackers.training import pairs_of
+        from ..attackers.alignment import pairs_of
 
         return pairs_of(*self.vectors)
 
@@ -176,12 +174,11 @@ class _Training:
 
     def alignment(self, attacker: Attacker) -> Alignment:
         """Learn the alignment of an attacker."""
-        from ..attackers.alignment import no_alignment
-        from ..attackers.training import learn_alignment
+        from ..attackers.alignment import Alignment, learn_alignment
 
         name = attacker.alignment
         if name == "none":
-            return no_alignment()
+            return Alignment()
         if name not in self._learnt:
             self._learnt[name] = learn_alignment(name, *self.vectors, self.pairs)
         learnt: Alignment = self._learnt[name]
@@ -195,7 +192,7 @@ class _Training:
 
     @cached_property
     def _cohorts(self) -> Cohorts:
-        from ..attackers.training import learn_cohorts
+        from ..attackers.alignment import learn_cohorts
 
         members = grouped(self.speaker_of, self.speaker_of.__getitem__)
         return learn_cohorts(members, *self.vectors, top=None, where=f"{self.utt2spk()}")
@@ -226,8 +223,7 @@ class AlignedAttack:
         """
         import numpy as np
 
-        from ..attackers.alignment import mean_unit_vectors
-        from ..attackers.normalization import aligned_scores
+        from ..attackers.alignment import aligned_scores, mean_unit_vectors
 
         rows, of_speaker = gallery.rows(), map(len, gallery.enrollment.members.values())
         groups = np.split(rows, np.cumsum([*of_speaker])[:-1])
@@ -320,7 +316,7 @@ class AlignedScoring(Scoring):
             return self._by_discriminant(enrollment, enrolled, tried, trials)
         remarks: list[str] = []
         if "training_utt2spk" in paths:
-            from ..attackers.training import describe_pairs
+            from ..attackers.alignment import describe_pairs
 
             self._refuse_shared(self.training.speaker_of, enrollment, trials)
             where = ", ".join("".join(self.sets[role]) for role in _TRAINING_ROLES)
@@ -334,7 +330,7 @@ class AlignedScoring(Scoring):
         self, enrollment: Enrollment, enrolled: Vectors, tried: Vectors, trials: Trials
     ) -> AlignedAttack:
         """Return both sides as a discriminant sees them, or the spectrum standardized."""
-        from ..attackers.alignment import no_alignment
+        from ..attackers.alignment import Alignment
         from ..attackers.discriminant import compared_sides, other_conditions
 
         learnt, remarks = None, list[str]()
@@ -358,12 +354,12 @@ class AlignedScoring(Scoring):
             anonymized = self.training.read(_TRAINING_ROLES[1])
             remarks += other_conditions(anonymized, speaker_of, tried, trials, data.name)
         said = (*remarks, *more)
-        return AlignedAttack(enrollment, first, second, no_alignment(), None, said)
+        return AlignedAttack(enrollment, first, second, Alignment(), None, said)
 
     def _refuse_shared(
         self, speaker_of: Mapping[str, str], enrollment: Enrollment, trials: Trials
     ) -> None:
-        from ..attackers.disjoint import refuse_shared
+        from ..attackers.discriminant import refuse_shared
 
         path, tested = self.training.utt2spk(), trials.utterance.used
         refuse_shared(path, speaker_of, enrollment.members, tested)

@@ -19,8 +19,7 @@ import numpy as np
 from ..choices import grouped
 from ..errors import FIRST, PrivacyEvalError, abbreviate
 from ..io.data_dir import read_utt2spk
-from ..io.files import file_names, read_bytes, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, file_names, read_bytes, relative
 from ..products.freshness import (
     NOTE,
     Content,

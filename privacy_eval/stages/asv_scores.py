@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..asv.tree_vectors import BACKEND_FILES, KALDI_VECTORS, backend_folder, vector_file
+from ..asv.inputs import BACKEND_FILES, KALDI_VECTORS, backend_folder, vector_file
 from ..choices import SPECTRUM
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
-from ..io.files import read_bytes, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, read_bytes, relative
 from ..products.freshness import (
     NOTE,
     Content,
@@ -338,8 +337,8 @@ class _Scoring(Scoring):
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..asv.trials import score_trials
-        from ..attackers.alignment import no_alignment
-        from ..attackers.disjoint import refuse_shared
+        from ..attackers.alignment import Alignment
+        from ..attackers.discriminant import refuse_shared
         from ..io.data_dir import read_utt2spk
         from ..io.scores import read_trial_list
 
@@ -361,7 +360,7 @@ class _Scoring(Scoring):
             self.enrollment(),
             tried,
             trials,
-            backend=aligned_scorer(no_alignment(), None) if double else "plda",
+            backend=aligned_scorer(Alignment(), None) if double else "plda",
             model=None if double else self.asv.backend(*model),
             allow_missing=self.asv.access.allow_missing,
         )

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..choices import FOLDS
 from ..errors import PrivacyEvalError, UsageError, located
-from ..io.files import relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, relative
 from ..products.freshness import (
     NOTE,
     Content,
@@ -33,11 +32,11 @@ from ..products.freshness import (
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, Attacker, Protocol
 from ..results.attacker_costs import AttackerCosts
 from ..tree.conditions import System, TrialCondition, by_attacker, original_sets
-from ..tree.keys import first_file
+from ..tree.discovery import first_file
 from .access import TRIALS, VECTORS_NOTE, AsvSystems, SystemUnderTest, command_of
 
 if TYPE_CHECKING:
-    from ..asv.enrollment import Enrollment
+    from ..asv.inputs import Enrollment
     from ..metrics.trials import Trials
 
 #: File beside scores, or x-vectors: the seconds that they took.
@@ -386,8 +385,7 @@ class _FusedScoring(Scoring):
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
         from ..attackers.fusion import fuse_scores
-        from ..io.scores import read_scores, read_trials
-        from ..io.trial_speakers import with_speakers
+        from ..io.scores import read_scores, read_trials, with_speakers
         from ..metrics.pairing import score_table
 
         trials = read_trials(inputs.load(paths["trials"]), format="kaldi")

@@ -10,13 +10,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, describe
-from ..io.confine import outside_message
 from ..io.data_dir import read_spk2utt
-from ..io.files import digest, read_text, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, digest, outside_message, read_text, relative
 from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
-from ..products.failures import read_failures
-from ..products.freshness import Content, Fingerprint, Product, Progress, Run, bring_up_to_date
+from ..products.freshness import (
+    Content,
+    Fingerprint,
+    Product,
+    Progress,
+    Run,
+    bring_up_to_date,
+    read_failures,
+)
 from ..protocol.protocol import Protocol
 from ..results.attacker_costs import write_costs
 from ..results.outputs import output_files
@@ -29,7 +34,7 @@ from ..tree.conditions import (
     set_condition,
     trial_conditions,
 )
-from ..tree.editions import teams_without_systems
+from ..tree.discovery import teams_without_systems
 from ..version import __version__
 from .access import AsvSystems, Experiment
 from .asv_scores import score_products, vector_folders
@@ -40,7 +45,7 @@ from .privacy_metrics import Options, can_align, condition_products, transcript_
 from .similarity import plan_similarity
 
 if TYPE_CHECKING:
-    from ..metrics.wer import WordErrors
+    from ..metrics.utility import WordErrors
     from ..results.records import EmotionRecord, RecognitionRecord, Results, SimilarityRecord
 
 
@@ -197,7 +202,7 @@ def read_recognition(
 def _contradicts(line: WerLine, counts: WordErrors) -> bool:
     """Whether a `%WER` line has another number of words than its transcripts, or another rate
     than alignments of equal cost or the recognizer's own normalization explain."""
-    from ..metrics.wer import MAX_DIFFERENCE
+    from ..metrics.utility import MAX_DIFFERENCE
 
     return (line.words is not None and line.words != counts.words) or (
         counts.wer is not None and abs(line.wer - counts.wer) > MAX_DIFFERENCE

@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any
 from ..choices import GENDER, SITUATIONS, grouped
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_spk2gender, read_utt2dur, read_utt2spk
-from ..io.files import Loaded, file_names, relative
-from ..io.ids import sessions_of
-from ..io.inputs import Inputs
-from ..io.labels import path_of_labels, read_labels
+from ..io.files import Inputs, Loaded, file_names, relative
+from ..io.names import sessions_of
+from ..io.user_tables import path_of_labels, read_labels
 from ..products.freshness import (
     NOTE,
     Content,
@@ -45,7 +44,7 @@ from ..tree.conditions import (
     original_sets,
     trial_conditions,
 )
-from ..tree.keys import first_file
+from ..tree.discovery import first_file
 from ..version import __version__
 from .access import BACKEND, AsvSystems, Experiment
 from .aligned_scores import AlignedScoring, aligned_scorings
@@ -54,12 +53,12 @@ from .privacy_metrics import condition_cost, scores_and_key
 from .records import Recorded, label_sources, labels_in_tree, note_of, options_of, without_group
 
 if TYPE_CHECKING:
-    from ..asv.amount import KnownSpeech
     from ..asv.backend import BackendName
-    from ..asv.enrollment import Enrollment
-    from ..asv.galleries import Gallery, Identification
+    from ..asv.galleries import Gallery, KnownSpeech
+    from ..asv.identification import Identification
+    from ..asv.inputs import Enrollment
     from ..attackers.attributes import AttributeInference
-    from ..io.scp import Vectors
+    from ..io.vectors import Vectors
     from ..metrics.amount import AmountCurve
     from ..metrics.trials import Trials
     from ..results.records import AttributeRecord, IdentificationRecord
@@ -128,8 +127,8 @@ class _Galleries(Recorded):
         return self.asv.sources(model, sets, inputs, sources, plda=self.backend == "plda")
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
-        from ..asv.galleries import identified, rank_tests
-        from ..asv.group_galleries import groups_of_gallery, identify_groups
+        from ..asv.galleries import GalleryTests
+        from ..asv.identification import identified
 
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
         more = self.options.distractors
@@ -140,24 +139,23 @@ class _Galleries(Recorded):
             distractors, of_more = self._gallery("distractors", name, paths, inputs, genders)
             genders = genders if of_more else set()
         model = self.condition.asv_model, self.anon_suffix
-        tests = self.asv.compared_vectors(self.condition.asv_model, paths["trial_vectors"])
-        utt2spk = inputs.load(paths["utt2spk"])
-        options: dict[str, Any] = {
-            "backend": self.backend,
-            "model": self.asv.backend(*model) if self.backend == "plda" else None,
-            "length": self.options.length,
-            "distractors": distractors,
-            "replicates": self.options.bootstrap,
-            "seed": self.options.seed,
-            "allow_missing": self.asv.access.allow_missing,
-        }
         rank, drawn = self.options.rank, (self.options.bootstrap, self.options.seed)
-        ranks = rank_tests(gallery, tests, utt2spk, **options)
-        attack = identified(ranks, None, rank, *drawn)
-        groups, remarks, options["rank"] = {}, [], rank
+        tests = GalleryTests(
+            gallery,
+            self.asv.compared_vectors(self.condition.asv_model, paths["trial_vectors"]),
+            inputs.load(paths["utt2spk"]),
+            self.backend,
+            self.asv.backend(*model) if self.backend == "plda" else None,
+            self.options.length,
+            distractors,
+            self.asv.access.allow_missing,
+            *drawn,
+        )
+        attack = identified(tests.rank(), None, rank, *drawn)
+        groups, remarks = {}, []
         for labels in labels_in_tree(self.groups, self.asv.access.tree):
-            group_of, without = groups_of_gallery(gallery, utt2spk, labels, distractors)
-            if of_groups := identify_groups(gallery, tests, utt2spk, group_of, **options):
+            group_of, without = tests.groups(labels)
+            if of_groups := tests.identify_groups(group_of, rank):
                 groups[labels.column] = of_groups
             n_own = attack.n_enrolled - attack.n_distractors
             n_speakers = n_own + len(attack.not_enrolled)
@@ -368,7 +366,7 @@ class _Amounts(Recorded):
         self, inputs: Inputs, paths: Paths, utt2spk: Loaded
     ) -> tuple[KnownSpeech, tuple[str, ...]]:
         """Read what else is known of the test utterances; also say why durations are not."""
-        from ..asv.amount import KnownSpeech
+        from ..asv.galleries import KnownSpeech
 
         speaker_of, notes = read_utt2spk(utt2spk), tuple[str, ...]()
         path, enrollment = paths.get("durations"), self._enrollment()
@@ -409,7 +407,7 @@ class _Amounts(Recorded):
     def _of_scores(
         self, paired: Trials, scores: Path, utt2spk: Loaded, known: KnownSpeech
     ) -> AmountCurve:
-        from ..io.trial_speakers import with_speakers
+        from ..io.scores import with_speakers
         from ..metrics.amount import amounts
 
         options = self.options
@@ -423,8 +421,7 @@ class _Amounts(Recorded):
     ) -> AmountCurve:
         """Compare tests of the trial key's utterances with the speakers whom it enrolls, as scores
         do."""
-        from ..asv.amount import amount_of_tests, amount_of_vectors
-        from ..asv.galleries import Gallery
+        from ..asv.galleries import Gallery, GalleryTests
 
         model, access = self.condition.asv_model, self.asv.access
         speakers = trials.enrolled.used
@@ -435,30 +432,23 @@ class _Amounts(Recorded):
                 f"{enrollment.path}: {len(unknown)} speakers of {paths['trials']} are not "
                 f"enrolled: {abbreviate(unknown)}"
             )
-        enrolled, lengths = replace(enrollment, members=members), self.options.sentences
-        options: dict[str, Any] = {
+        enrolled, options, scorer = replace(enrollment, members=members), self.options, None
+        compared: dict[str, Any] = {
             "allow_missing": access.allow_missing,
-            "tried": {*trials.utterance.used},
-            "known": known,
-            "replicates": self.options.bootstrap,
-            "seed": self.options.seed,
+            "replicates": options.bootstrap,
+            "seed": options.seed,
         }
         if self.aligned is not None:
             attack = self.aligned.attack(paths, trials)
-            gallery = Gallery(attack.enrolled, enrolled)
-            gallery = gallery.present() if access.allow_missing else gallery
-            with located(f"{gallery.vectors.path}, {attack.tried.path}"):
-                score, names = attack.scorer(gallery), list(gallery.enrollment.members)
-                return amount_of_tests(score, names, attack.tried, utt2spk, lengths, **options)
-        return amount_of_vectors(
-            Gallery(self.asv.compared_vectors(model, paths["enrollment_vectors"]), enrolled),
-            self.asv.compared_vectors(model, paths["trial_vectors"]),
-            utt2spk,
-            lengths,
-            backend=self.asv.default_backend(model),
-            model=self.asv.backend(model, self.anon_suffix),
-            **options,
-        )
+            sides, scorer = (attack.enrolled, attack.tried), attack.scorer
+        else:
+            names = (paths[f"{role}_vectors"] for role in ("enrollment", "trial"))
+            first, second = (self.asv.compared_vectors(model, path) for path in names)
+            sides, compared["backend"] = (first, second), self.asv.default_backend(model)
+            compared["model"] = self.asv.backend(model, self.anon_suffix)
+        tests = GalleryTests(Gallery(sides[0], enrolled), sides[1], utt2spk, **compared)
+        tried = {*trials.utterance.used}
+        return tests.amounts(options.sentences, scorer=scorer, tried=tried, known=known)
 
 
 def plan_amounts(experiment: Experiment, options: AmountOptions | None = None) -> Iterator[Product]:

@@ -24,10 +24,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, counted, located
 from ..io.data_dir import read_utt2spk
-from ..io.files import digest, file_names
-from ..io.inputs import Inputs
-from ..io.json_text import load_json
-from ..io.schema import SPARSE, from_plain, to_plain
+from ..io.files import Inputs, digest, file_names
+from ..io.schema import SPARSE, from_plain, load_json, to_plain
 from ..products.freshness import (
     NOTE,
     Content,
@@ -54,7 +52,7 @@ if TYPE_CHECKING:
     from ..results.records import AudioRecord, MeasureRecord
     from ..speech.audio import Audio, AudioFolders, AudioReader
     from ..speech.audit import AuditedUtterance
-    from ..speech.phones import PhoneRecognizer
+    from ..speech.utility import PhoneRecognizer
 
 #: Sources of measures that networks compute here.
 QUALITY, PHONES, PHONES_TEXT = MEASURED
@@ -187,7 +185,7 @@ class _Speech:
 def _network(name: str, cache: Path | None) -> Callable[[Audio], object]:
     """Load a network, once per process."""
     if name == QUALITY:
-        from ..speech.dnsmos import load_dnsmos
+        from ..speech.utility import load_dnsmos
 
         return load_dnsmos(cache).rate
     recognizer = _phone_recognizer()
@@ -196,7 +194,7 @@ def _network(name: str, cache: Path | None) -> Callable[[Audio], object]:
 
 @functools.cache
 def _phone_recognizer() -> PhoneRecognizer:
-    from ..speech.phones import load_phone_recognizer
+    from ..speech.utility import load_phone_recognizer
 
     return load_phone_recognizer()
 
@@ -345,7 +343,7 @@ class _SetRecord(Recorded):
         made_of: Fingerprint,
     ) -> MeasureRecord:
         from ..io.user_metrics import check_descriptions
-        from ..metrics.wer import SpeakerSums
+        from ..metrics.utility import SpeakerSums
         from ..results.records import MeasureRecord
 
         options, of_first = self.options, next(iter(values.values()))
@@ -397,7 +395,7 @@ class _SetRecord(Recorded):
     ) -> tuple[dict[str, float], dict[str, int]]:
         """Count errors and phones of the reference by utterance."""
         from ..io.transcripts import read_transcripts
-        from ..speech.phones import phone_errors
+        from ..speech.utility import phone_errors
 
         if self.source == PHONES_TEXT:
             pronounce = _phone_recognizer().pronounce
@@ -422,7 +420,7 @@ class _SetRecord(Recorded):
 
     def _external(self, inputs: Inputs, paths: Paths) -> tuple[dict[str, dict[str, float]], int]:
         """Read the values of another tool, of the utterances of the trial set."""
-        from ..io.measures import read_measures
+        from ..io.user_tables import read_measures
 
         assert self.measure is not None
         path, column = paths["measure"], self.measure.column

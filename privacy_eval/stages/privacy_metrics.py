@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError
-from ..io.confine import check_inside, outside_message
-from ..io.files import Loaded, file_names, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, Loaded, check_inside, file_names, outside_message, relative
 from ..io.score_formats import line_limit
 from ..products.freshness import (
     Content,
@@ -29,10 +27,11 @@ from ..products.freshness import (
     Source,
     Sources,
     bring_up_to_date,
+    estimate_lines,
     fingerprint_of,
+    metrics_cost,
     source_from_fingerprint,
 )
-from ..products.jobs import estimate_lines, metrics_cost
 from ..protocol.protocol import LEARNT
 from ..results.record_files import (
     fields_digest,
@@ -50,8 +49,7 @@ from ..tree.conditions import (
     Transcripts,
     TrialCondition,
 )
-from ..tree.discovery import score_file
-from ..tree.keys import find_key
+from ..tree.discovery import find_key, score_file
 from ..version import __version__
 from .access import EXTRACTOR_ROLE
 from .attackers import ENROLLED_WORDS, RECOGNIZED, SPOKEN
@@ -64,7 +62,7 @@ if TYPE_CHECKING:
     from ..metrics.confidence import BootstrapReplicates
     from ..metrics.groups import GroupErrors, GroupSummary, TargetStratum
     from ..metrics.trials import Trials
-    from ..metrics.wer import WordErrors
+    from ..metrics.utility import WordErrors
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 5
@@ -197,9 +195,9 @@ def evaluate_trials(
     trials: Trials, options: Options, utt2spk: Path | Loaded | None, ties: Mapping[str, float]
 ) -> dict[Variant, Evaluation]:
     """Compute all metrics of paired trials in both variants; speakers as `with_speakers`."""
-    from ..io.trial_speakers import with_speakers
+    from ..io.scores import with_speakers
     from ..metrics.confidence import speaker_bootstrap
-    from ..metrics.curves import BAND_FALSE_ALARM
+    from ..metrics.detection import BAND_FALSE_ALARM
     from ..metrics.evaluation import evaluate_variants
 
     replicates = None
@@ -349,7 +347,7 @@ class _ConditionRecord:
     def _enrollment(self, scores: Path, inputs: Inputs) -> dict[str, Source]:
         """The enrolled utterances that scores by words were computed from, if they are the same
         now."""
-        from ..asv.enrollment import load_listed_enrollment
+        from ..asv.inputs import load_listed_enrollment
 
         made = fingerprint_of(scores, inputs)
         if made is None or made.subject.get("scoring") != "words":
@@ -370,9 +368,9 @@ class _ConditionRecord:
             return {}
         import numpy as np
 
-        from ..asv.enrollment import load_listed_enrollment
+        from ..asv.inputs import load_listed_enrollment
         from ..attackers.words import session_is_enrolled
-        from ..io.trial_speakers import with_speakers
+        from ..io.scores import with_speakers
         from ..metrics.groups import grouped, summarize_targets
 
         speakers, utterances = trials.enrolled.tolist(), trials.utterance.tolist()
@@ -426,7 +424,7 @@ def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any
         return {}
     import numpy as np
 
-    from ..metrics.curves import BAND_FALSE_ALARM
+    from ..metrics.detection import BAND_FALSE_ALARM
 
     low, high = replicates.band()
     return {

@@ -12,10 +12,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..io.confine import check_inside
-from ..io.files import Loaded, relative
-from ..io.inputs import Inputs
-from ..io.labels import Labels, path_of_labels, read_labels
+from ..io.files import Inputs, Loaded, check_inside, relative
+from ..io.user_tables import Labels, path_of_labels, read_labels
 from ..products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
 from ..results.record_files import fields_digest
 from .access import AsvSystems
@@ -116,7 +114,7 @@ def grouped_trials(
     PrivacyEvalError
         As `with_speakers` and `Labels.groups`.
     """
-    from ..io.trial_speakers import with_speakers
+    from ..io.scores import with_speakers
 
     known = with_speakers(trials, utt2spk, enrolled)
     speaker_of = dict(zip(known.utterance, known.trial_speaker, strict=True))

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..choices import NAMES_2020
 from ..errors import PrivacyEvalError
-from ..io.inputs import Inputs
+from ..io.files import Inputs
 from ..products.freshness import (
     Content,
     Fingerprint,
@@ -24,8 +24,8 @@ from ..products.freshness import (
     Source,
     Sources,
     absent,
+    similarity_cost,
 )
-from ..products.jobs import similarity_cost
 from ..protocol.protocol import COEFFICIENTS, ORIGINAL, ResultsFolder, TrialSet
 from ..results.record_files import metrics_digest, record_content, record_paths
 from ..tree.conditions import SetCondition, set_condition
@@ -157,7 +157,7 @@ class _Similarity(Recorded):
         import numpy as np
 
         from ..io.data_dir import read_utt2dur, read_utt2spk
-        from ..metrics.pseudo_voices import drawn_by, pseudo_voices
+        from ..metrics.similarity import drawn_by, pseudo_voices
 
         enrolled = self.asv.enrollment(self.trial_set.enrollment_name, "").members
         tried = read_utt2spk(inputs.load(paths["utt2spk"]))

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from ..choices import grouped
 from ..errors import PrivacyEvalError, counted
-from ..io.confine import paths_outside
 from ..io.data_dir import (
     FEATURE_FILES,
     LISTS,
@@ -30,8 +29,7 @@ from ..io.data_dir import (
     utterance_of,
     write_data_dir,
 )
-from ..io.files import digest, locked_folder, relative, sweep
-from ..io.inputs import Inputs
+from ..io.files import Inputs, digest, locked_folder, paths_outside, relative, sweep
 from ..products.freshness import (
     NOTE,
     Content,

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, abbreviate, printable, shorten
-from ..io.files import read_bytes, relative
-from ..io.inputs import Inputs
+from ..io.files import Inputs, read_bytes, relative
 from ..io.transcripts import read_transcripts
 from ..products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
 from ..protocol.protocol import ORIGINAL, Protocol

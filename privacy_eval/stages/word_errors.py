@@ -14,12 +14,11 @@ from ..choices import MISSING, Variant, grouped
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded
-from ..io.json_text import load_json
-from ..io.labels import Labels
-from ..io.schema import SPARSE, from_plain
+from ..io.schema import SPARSE, from_plain, load_json
 from ..io.transcripts import Forms, pair_transcripts, speakers_of
+from ..io.user_tables import Labels
 from ..metrics.confidence import Interval
-from ..metrics.wer import (
+from ..metrics.utility import (
     GroupRate,
     Normalization,
     RateDifference,

@@ -18,14 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from ..asv.inputs import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
 from ..asv.model_folder import save_vectors
-from ..asv.tree_vectors import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
 from ..errors import PrivacyEvalError, describe
-from ..io.files import digest, read_bytes, relative
-from ..io.inputs import Inputs
-from ..io.kaldi_objects import FloatMatrix
-from ..io.kaldi_options import read_options
-from ..io.scp import Vectors, read_vectors, write_vectors
+from ..io.files import Inputs, digest, read_bytes, relative
+from ..io.schema import read_options
+from ..io.vectors import FloatMatrix, Vectors, read_vectors, write_vectors
 from ..products.freshness import (
     Content,
     Fingerprint,

@@ -1,33 +1,46 @@
 """Section 5 of the comparative study: target selections, attackers and linkages, on simulated
 x-vectors or those of a tree, with voice conversion in the space of x-vectors.
+
+Artificial voice similarity matrices (Figure 1 of the voice similarity paper), with the back end,
+calibration and metrics used for real speech.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..asv.backend import BackendName, PldaBackend, score_matrix, train_backend
+from ..asv.inputs import TreeVectors, backend_folder
 from ..asv.model_folder import load_backend
-from ..asv.tree_vectors import TreeVectors, backend_folder
-from ..attackers.alignment import Alignment, align, no_alignment
+from ..asv.voice_similarity import voice_similarity
+from ..attackers.alignment import AffineMap, Alignment, align
+from ..attackers.discriminant import lda
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
-from ..io.files import digest
-from ..io.inputs import Inputs
+from ..io.files import Inputs, digest
 from ..io.schema import to_plain
-from ..metrics import TrialScores
+from ..metrics import TrialScores, similarity_metrics
 from ..metrics.pav import FloatArray
 from ..protocol.protocol import ORIGINAL, Protocol, TrialSet
-from ..simulate import VectorModel
-from .protocol import Attacker, AttacksExperiment, Selection, Technique, VectorSettings
-from .tasks import Metrics, Row, Task
+from ..simulate import Anonymization, VectorModel
+from .protocol import (
+    Attacker,
+    AttacksExperiment,
+    Linkage,
+    MatricesExperiment,
+    Selection,
+    Technique,
+    VectorSettings,
+)
+from .scores import Metrics, Row, plain
 
 IntArray = NDArray[np.int64]
 
@@ -254,9 +267,9 @@ def attacked_scores(
     technique: Technique,
     selection: Selection,
     attacker: Attacker,
-    linkages: Sequence[BackendName],
+    linkages: Sequence[Linkage],
     generator: np.random.Generator,
-) -> dict[BackendName, TrialScores]:
+) -> dict[Linkage, TrialScores]:
     """Score every enrollment utterance against every trial utterance.
 
     Parameters
@@ -266,63 +279,83 @@ def attacked_scores(
         (`semi-informed`); to the target of the trial (`informed`), so that under `rand` the
         enrollment differs from trial to trial. `aligned`: none, and trials are mapped to original
         speech by ridge regression.
+    linkages : sequence of str
+        Back ends; `lda-joint`: cosine after a discriminant, see `learn_discriminant`.
     """
     speakers, enrolled = speech.speakers, speech.enrollment
     targets = select_targets(selection, speech, speech.trial.speaker, generator)
     trial_vectors = speech.targets[targets] + residual(speech.trial, technique, speakers)
     enrollment_residual = residual(enrolled, technique, speakers)
     all_trials = np.arange(len(trial_vectors))
-    alignment = no_alignment()
+    training_pairs = functools.partial(_training_pairs, speech, technique, selection, targets)
+    alignment = Alignment()
     # Enrollment vectors, and the trials to score against them.
+    blocks = [(enrolled.vectors, all_trials)]
     if attacker == "aligned":
-        alignment = learn_alignment(speech, technique, selection, targets, generator)
-        blocks = [(enrolled.vectors, all_trials)]
-    elif attacker == "ignorant":
-        blocks = [(enrolled.vectors, all_trials)]
+        training, converted = training_pairs(generator)
+        alignment = align("ridge-reverse", training.vectors, converted)
     elif attacker == "semi-informed":
         drawn = _other_targets(selection, speech, enrolled.speaker, targets, generator)
         blocks = [(speech.targets[drawn] + enrollment_residual, all_trials)]
-    elif selection == "perm":
+    elif attacker == "informed" and selection == "perm":
         target_of = np.empty(speakers, np.int64)  # all enrolled speakers have trials
         target_of[speech.trial.speaker] = targets
         blocks = [(speech.targets[target_of[enrolled.speaker]] + enrollment_residual, all_trials)]
-    else:
+    elif attacker == "informed":
         blocks = [
             (speech.targets[target] + enrollment_residual, np.flatnonzero(targets == target))
             for target in np.unique(targets)
         ]
     is_target = enrolled.speaker[:, None] == speech.trial.speaker[None, :]
-    by_linkage: dict[BackendName, TrialScores] = {}
+    by_linkage: dict[Linkage, TrialScores] = {}
     for linkage in linkages:
         scores = np.empty(is_target.shape)
+        backend: BackendName = "cosine" if linkage == "lda-joint" else linkage
         # PLDA subtracts the mean of its own training speech.
-        centre = alignment.original.offset if linkage == "plda" else 0
+        compared = AffineMap(-alignment.original.offset if linkage == "plda" else np.zeros(1))
+        if linkage == "lda-joint":
+            compared = learn_discriminant(*training_pairs(beside(generator)), alignment)
         for vectors, trials in blocks:
-            first = (alignment.original(vectors) + centre).astype(np.float32)
-            second = (alignment.anonymized(trial_vectors[trials]) + centre).astype(np.float32)
+            sides = alignment.original(vectors), alignment.anonymized(trial_vectors[trials])
+            first, second = (compared(side).astype(np.float32) for side in sides)
             scores[:, trials] = score_matrix(
-                first, 1, second, backend=linkage, model=speech.backend
+                first, 1, second, backend=backend, model=speech.backend
             )
         by_linkage[linkage] = TrialScores(scores[is_target], scores[~is_target])
     return by_linkage
 
 
-def learn_alignment(
+def beside(generator: np.random.Generator) -> np.random.Generator:
+    """Return a generator of other numbers, which leaves those that this one draws as they are."""
+    bits: Any = generator.bit_generator
+    return np.random.Generator(bits.jumped())
+
+
+def learn_discriminant(
+    training: Utterances, converted: FloatArray, alignment: Alignment
+) -> AffineMap:
+    """Learn what tells the training speakers apart in both their original and their converted
+    speech, each as the attacker aligns it."""
+    both = alignment.original(training.vectors), alignment.anonymized(converted)
+    return lda(np.concatenate(both), np.tile(training.speaker, 2).astype(np.str_))
+
+
+def _training_pairs(
     speech: Speech,
     technique: Technique,
     selection: Selection,
     targets: IntArray,
     generator: np.random.Generator,
-) -> Alignment:
-    """Learn the map from converted to original speech from the training speakers, as an attacker
-    does who knows the conversion, but not the targets of the trials."""
+) -> tuple[Utterances, FloatArray]:
+    """Return the training speech and the same, converted: as an attacker has it who knows the
+    conversion, but not the targets of the trials."""
     if speech.training is None:
         raise PrivacyEvalError(f"{speech.name}: no speech of other speakers to learn from")
     speaker, speakers = speech.training.speaker, 1 + int(speech.training.speaker.max())
     pool = replace(speech, targets_are_speakers=False)
     drawn = _other_targets(selection, pool, speaker, targets, generator)
     converted = speech.targets[drawn] + residual(speech.training, technique, speakers)
-    return align("ridge-reverse", speech.training.vectors, converted)
+    return speech.training, converted
 
 
 def _other_targets(
@@ -339,21 +372,7 @@ def _other_targets(
     return drawn
 
 
-def attack_tasks(experiment: AttacksExperiment, speeches: Sequence[Speech]) -> Iterator[Task]:
-    """Yield a task per speech, technique and target selection; a row per attacker and linkage."""
-    for speech in speeches:
-        for number, technique in enumerate(experiment.techniques):
-            for selection in experiment.selections:
-                inputs = [speech.sha256, technique, experiment.attackers, experiment.linkages]
-                yield Task(
-                    "attacks",
-                    f"{speech.name}_{number}_{selection}",
-                    to_plain(inputs),
-                    functools.partial(_attack, experiment, speech, technique, selection),
-                )
-
-
-def _attack(
+def attack_rows(
     experiment: AttacksExperiment,
     speech: Speech,
     technique: Technique,
@@ -361,9 +380,11 @@ def _attack(
     generator: np.random.Generator,
     metrics: Metrics,
 ) -> list[Row]:
+    """A row per attacker and linkage, of a technique and target selection."""
     rows: list[Row] = []
-    linkages = [name for name in experiment.linkages if name != "plda" or speech.backend]
-    attackers = [name for name in experiment.attackers if name != "aligned" or speech.training]
+    needed = {"plda": speech.backend, "aligned": speech.training, "lda-joint": speech.training}
+    linkages = [name for name in experiment.linkages if needed.get(name, True)]
+    attackers = [name for name in experiment.attackers if needed.get(name, True)]
     for attacker in attackers:
         by_linkage = attacked_scores(speech, technique, selection, attacker, linkages, generator)
         for linkage, scores in by_linkage.items():
@@ -378,7 +399,7 @@ def _attack(
                     "n_nontarget": scores.n_nontarget,
                     "difference_of_means": float(scores.target.mean() - scores.nontarget.mean()),
                     "separation": separation(scores),
-                    "metrics": metrics.compute(scores),
+                    "metrics": metrics(scores),
                 }
             )
     return rows
@@ -390,3 +411,29 @@ def separation(scores: TrialScores) -> float:
     deviation = math.sqrt((float(scores.target.var()) + float(scores.nontarget.var())) / 2)
     difference = float(scores.target.mean() - scores.nontarget.mean())
     return difference / deviation if deviation else 0.0
+
+
+def matrix_rows(
+    experiment: MatricesExperiment,
+    vectors: VectorSettings,
+    generator: np.random.Generator,
+    _: Metrics,
+) -> list[Row]:
+    """A row per case; all cases share the original speech."""
+    model, backend = voice_model(vectors), simulated_backend(vectors, generator)
+    speaker = np.repeat(np.arange(experiment.speakers), experiment.utterances)
+    names = np.char.zfill(speaker.astype(np.str_), 9)  # in the order of the numbers
+    voices = model.voices(experiment.speakers, generator)[speaker]
+    original = model.utterances(voices, generator)
+    rows: list[Row] = []
+    for case in experiment.cases:
+        kind = Anonymization(case.keep, pseudo=case.pseudo, noise=case.noise * vectors.within)
+        pseudo = kind.pseudo_voices(experiment.speakers, model, generator)[speaker]
+        anonymized = kind.anonymize(model.utterances(voices, generator), pseudo, generator)
+        measured = voice_similarity(original, anonymized, names, backend="plda", model=backend)
+        arrays = measured.arrays()
+        del arrays["speakers"]
+        values = {v: similarity_metrics(one) for v, one in measured.by_variant.items()}
+        matrices = {name: plain(matrix) for name, matrix in arrays.items()}
+        rows.append({"title": case.title, "metrics": values, "matrices": matrices})
+    return rows

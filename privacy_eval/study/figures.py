@@ -20,16 +20,14 @@ from matplotlib.ticker import MaxNLocator
 
 from ..metrics import METRICS, describe
 from ..report.figures import style
+from ..report.figures.curves import LOCAL, linkability_panel
 from ..report.figures.drawing import Drawing
-from ..report.figures.linkability import LOCAL, linkability_panel
 from ..report.figures.matrices import block, similarity_matrices
 from ..report.figures.plot import Curve, Panel, Plot
 from ..results.arrays import Arrays
-from .estimators import individual_ceiling, population_values
 from .protocol import EstimatorsExperiment, StudyProtocol
-from .scores import cllr_min_in_between
+from .scores import Row, cllr_min_in_between, individual_ceiling, population_values
 from .tables import SECTIONS, Rows, group_rows, metrics_of, nontargets_per_target, size_of
-from .tasks import Row
 
 _MOST_TICKS = 6
 _ATTACKER_MARKERS = ("o", "s", "^", "D", "v")
@@ -52,13 +50,17 @@ _BANDS = (
 def study_figures(study: StudyProtocol, rows: Rows) -> Iterator[Drawing]:
     """Yield every figure that has rows, with the section of its experiment."""
     drawings: dict[str, Iterable[Drawing]] = {}
+
+    def of_variant(rows: Iterable[Row]) -> list[Row]:
+        return [{**row, "metrics": row["metrics"][study.variant]} for row in rows]
+
     if study.gaussian is not None and rows.get("gaussian"):
-        drawings["gaussian"] = _gaussian(study.gaussian.pairs, rows["gaussian"], study.variant)
+        drawings["gaussian"] = _gaussian(study.gaussian.pairs, of_variant(rows["gaussian"]))
     if rows.get("clusters"):
         drawings["clusters"] = _clusters(rows["clusters"])
     if study.attacks is not None:
-        attacks = rows.get("attacks", ())
-        drawings["attacks"] = _attacks(study.attacks.pairs, attacks, study.variant)
+        attacks = of_variant(rows.get("attacks", ()))
+        drawings["attacks"] = _attacks(study.attacks.pairs, attacks)
     if rows.get("matrices"):
         blocks = [
             (row["title"], "", block(_arrays(row["matrices"]), study.variant))
@@ -78,26 +80,22 @@ def study_figures(study: StudyProtocol, rows: Rows) -> Iterator[Drawing]:
 _LEAST_PANEL = 1.0
 
 
-def _gaussian(
-    pairs: Iterable[tuple[str, ...]], rows: Sequence[Row], variant: str
-) -> Iterator[Drawing]:
+def _gaussian(pairs: Iterable[tuple[str, ...]], rows: Sequence[Row]) -> Iterator[Drawing]:
     for x, y in pairs:
         yield Drawing(
             f"gaussian_{x}_{y}",
             f"Gaussian scores: {_name(x)} vs. {_name(y)}. A point per combination of "
             "trial keys and deviations.",
-            partial(_gaussian_pair, rows, x, y, variant),
+            partial(_gaussian_pair, rows, x, y),
         )
     yield Drawing(
         "gaussian_pairs",
         "Gaussian scores: every metric against every other.",
-        partial(_gaussian_pairs, rows, variant),
+        partial(_gaussian_pairs, rows),
     )
 
 
-def _attacks(
-    pairs: Sequence[tuple[str, ...]], rows: Sequence[Row], variant: str
-) -> Iterator[Drawing]:
+def _attacks(pairs: Sequence[tuple[str, ...]], rows: Sequence[Row]) -> Iterator[Drawing]:
     by_speech = group_rows(rows, "speech").items()
     for (speech, of_speech), (x, y) in itertools.product(by_speech, pairs):
         yield Drawing(
@@ -105,24 +103,24 @@ def _attacks(
             f"Attacks on converted x-vectors ({speech}): {_name(x)} vs. {_name(y)}. "
             f"{_combinations(of_speech)} Colour: difference of the means of target and "
             "nontarget scores, in units of their pooled standard deviation.",
-            partial(_attacks_pair, of_speech, x, y, variant),
+            partial(_attacks_pair, of_speech, x, y),
         )
 
 
-def _gaussian_pair(rows: Sequence[Row], x: str, y: str, variant: str) -> Canvas:
+def _gaussian_pair(rows: Sequence[Row], x: str, y: str) -> Canvas:
     """Plot two metrics, with a colour and a marker per case; Figure 2 for linkability and min
     Cllr."""
     with style.figure(style.COLUMN_WIDTH, 3.1) as canvas:
         axes = canvas.subplots()
-        cases = _plot_cases(axes, rows, x, y, variant)
+        cases = _plot_cases(axes, rows, x, y)
         _label_pair(axes, x, y)
         _legend(canvas, cases, ncols=2, handlelength=1.0)
     return canvas
 
 
-def _gaussian_pairs(rows: Sequence[Row], variant: str) -> Canvas:
+def _gaussian_pairs(rows: Sequence[Row]) -> Canvas:
     """Plot every metric against every other: the lower triangle of a grid."""
-    metrics = list(rows[0]["metrics"][variant])
+    metrics = list(rows[0]["metrics"])
     grid = [
         [(x, y) if metrics.index(x) < metrics.index(y) else None for x in metrics[:-1]]
         for y in metrics[1:]
@@ -130,7 +128,7 @@ def _gaussian_pairs(rows: Sequence[Row], variant: str) -> Canvas:
     side = max(style.FULL_WIDTH, _LEAST_PANEL * len(grid))
     with style.figure(side, side + 0.3) as canvas:
         for axes, (x, y) in style.panels(canvas, grid, sharex="col", sharey="row"):
-            cases = _plot_cases(axes, rows, x, y, variant, size=0.9)
+            cases = _plot_cases(axes, rows, x, y, size=0.9)
             _diagonal(axes, x, y)
             axes.tick_params(labelsize=5)
             axes.xaxis.set_major_locator(MaxNLocator(2))
@@ -144,7 +142,7 @@ def _gaussian_pairs(rows: Sequence[Row], variant: str) -> Canvas:
     return canvas
 
 
-def _attacks_pair(rows: Sequence[Row], x: str, y: str, variant: str) -> Canvas:
+def _attacks_pair(rows: Sequence[Row], x: str, y: str) -> Canvas:
     """Plot two metrics, coloured by the difference of means, with a marker per attacker."""
     separations = [row["separation"] for row in rows]
     handles: dict[str, Artist] = {}
@@ -153,7 +151,7 @@ def _attacks_pair(rows: Sequence[Row], x: str, y: str, variant: str) -> Canvas:
         markers = itertools.cycle(_ATTACKER_MARKERS)
         by_attacker = group_rows(rows, "attacker").items()
         for (attacker, of_attacker), marker in zip(by_attacker, markers, strict=False):
-            x_values, y_values = _values(of_attacker, x, y, variant)
+            x_values, y_values = _values(of_attacker, x, y)
             points = axes.scatter(
                 x_values,
                 y_values,
@@ -178,7 +176,7 @@ def _attacks_pair(rows: Sequence[Row], x: str, y: str, variant: str) -> Canvas:
 
 
 def _plot_cases(
-    axes: Axes, rows: Sequence[Row], x: str, y: str, variant: str, *, size: float = 2.2
+    axes: Axes, rows: Sequence[Row], x: str, y: str, *, size: float = 2.2
 ) -> dict[str, Artist]:
     """Plot the points of each case and return the legend's entries."""
     handles: dict[str, Artist] = {}
@@ -187,8 +185,7 @@ def _plot_cases(
     for (case, of_case), (colour, marker) in zip(by_case, looks, strict=False):
         look: dict[str, Any] = dict(marker=marker, color=colour, markerfacecolor="none")
         look["linestyle"] = "none"
-        values = _values(of_case, x, y, variant)
-        (line,) = axes.plot(*values, markersize=size, markeredgewidth=0.5, **look)
+        (line,) = axes.plot(*_values(of_case, x, y), markersize=size, markeredgewidth=0.5, **look)
         line.set_gid(case)
         handles[style.escape_mathtext(case)] = Line2D([], [], markersize=4, **look)
     return handles
@@ -196,8 +193,7 @@ def _plot_cases(
 
 def _label_pair(axes: Axes, x: str, y: str) -> None:
     _diagonal(axes, x, y)
-    axes.set_xlabel(axis_label(x))
-    axes.set_ylabel(axis_label(y))
+    axes.set(xlabel=axis_label(x), ylabel=axis_label(y))
     axes.grid()
 
 
@@ -235,13 +231,13 @@ def _label(metric: str) -> str:
     return describe(metric).axis if metric in METRICS else style.escape_mathtext(metric)
 
 
-def _values(rows: Sequence[Row], x: str, y: str, variant: str) -> list[list[float]]:
+def _values(rows: Sequence[Row], x: str, y: str) -> list[list[float]]:
     """Return the values of two metrics in the units of the axes."""
     return [
         [
             1 - value if metric == "linkability" else describe(metric).printed(value)
             for row in rows
-            for value in [float(row["metrics"][variant][metric])]
+            for value in [float(row["metrics"][metric])]
         ]
         for metric in (x, y)
     ]
@@ -309,8 +305,7 @@ def _cluster_points(row: Row) -> Canvas:
             )
         axes.set_aspect("equal")
         axes.margins(0.05, 0.25)
-        axes.set_xlabel("first dimension")
-        axes.set_ylabel("second")
+        axes.set(xlabel="first dimension", ylabel="second")
         _legend(canvas, handles, ncols=2)
     return canvas
 

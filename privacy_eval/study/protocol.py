@@ -9,13 +9,15 @@ from typing import Any, Literal
 
 from ..asv.backend import BackendName
 from ..errors import PrivacyEvalError
-from ..io.schema import from_plain, to_plain
+from ..io.schema import from_plain
 from ..io.user_metrics import UserMetric
 from ..metrics import METRICS, Variant
 from ..protocol.protocol import bundled_studies, read_yaml_values
 
 Selection = Literal["const", "perm", "rand"]
 Attacker = Literal["ignorant", "semi-informed", "informed", "aligned"]
+#: How an attacker compares x-vectors: by a back end, or by the discriminant `lda-joint`.
+Linkage = Literal[BackendName, "lda-joint"]
 
 #: Labels of target and nontarget trials in trial keys.
 TARGET, NONTARGET = "T", "N"
@@ -109,7 +111,7 @@ class AttacksExperiment:
     techniques: tuple[Technique, ...]
     selections: tuple[Selection, ...]
     attackers: tuple[Attacker, ...]
-    linkages: tuple[BackendName, ...]
+    linkages: tuple[Linkage, ...]
     speakers: int
     enrollment: int
     trial: int
@@ -173,11 +175,6 @@ class StudyProtocol:
     attacks: AttacksExperiment | None = None
     matrices: MatricesExperiment | None = None
     estimators: EstimatorsExperiment | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the study as plain values."""
-        plain: dict[str, Any] = to_plain(self)
-        return plain
 
 
 def load_study(name: str) -> StudyProtocol:

@@ -1,38 +1,63 @@
-"""Simulated scores: Table 1, section 4.2 with Figure 2, and Figure 3 of the comparative study."""
+"""Simulated scores: Table 1, section 4.2 with Figure 2, and Figure 3 of the comparative study; bias
+and spread of estimates against the number of trials and speakers.
+
+The population of the estimates is two normal distributions of equal standard deviation, so that
+scores are LLRs up to scale: with d the distance of the means in standard deviations, LLRs of target
+scores are normal with mean d^2/2 and variance d^2, those of nontarget scores with mean -d^2/2.
+Integration gives the population value of every metric except the worst case.
+"""
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from ..io.schema import to_plain
-from ..metrics import TrialScores
+from ..metrics import VARIANTS, TrialScores, linkability
+from ..metrics.llr import evidence_function
 from ..metrics.pav import FloatArray
+from ..simulate import ScoreModel, simulate_trials
 from .protocol import (
     NONTARGET,
     TARGET,
     ClustersExperiment,
     ClusterTrials,
     DiscreteExperiment,
+    EstimatorsExperiment,
     GaussianExperiment,
 )
-from .tasks import Metrics, Row, Task, linkability_curves, plain
+
+#: A row of an experiment's results: plain JSON values.
+Row = dict[str, Any]
+
+#: Computes all values of a set of scores, by variant and metric.
+Metrics = Callable[[TrialScores], Mapping[str, Mapping[str, float]]]
+
+# The trapezoid rule on the standard normal density: exact to rounding for smooth integrands.
+_NODES = np.linspace(-12, 12, 24001)
+_WEIGHTS = np.exp(-(_NODES**2) / 2) / math.sqrt(2 * math.pi) * (_NODES[1] - _NODES[0])
 
 
-def discrete_tasks(experiment: DiscreteExperiment) -> Iterator[Task]:
-    """Yield one task, a row per case: scores 1, 2, ... with the labels of the case."""
+def plain(array: NDArray[Any]) -> list[Any]:
+    """Convert an array to lists of JSON numbers, rounded to the precision of a figure."""
+    rounded: list[Any] = np.asarray(array, dtype=np.float64).round(9).tolist()
+    return rounded
 
-    def compute(generator: np.random.Generator, metrics: Metrics) -> list[Row]:
-        return [
-            {**to_plain(case), "metrics": metrics.compute(discrete_scores(case.labels))}
-            for case in experiment.cases
-        ]
 
-    yield Task("discrete", "cases", to_plain(experiment), compute)
+def discrete_rows(
+    experiment: DiscreteExperiment, _: np.random.Generator, metrics: Metrics
+) -> list[Row]:
+    """A row per case: scores 1, 2, ... with the labels of the case."""
+    return [
+        {**to_plain(case), "metrics": metrics(discrete_scores(case.labels))}
+        for case in experiment.cases
+    ]
 
 
 def discrete_scores(labels: str) -> TrialScores:
@@ -42,29 +67,20 @@ def discrete_scores(labels: str) -> TrialScores:
     )
 
 
-def gaussian_tasks(experiment: GaussianExperiment) -> Iterator[Task]:
-    """Yield a task per trial key; a row per combination of the deviations."""
-    e = experiment
-    for case in e.cases:
-        for key in case.keys:
-            inputs = to_plain([case.title, key, e.means, e.deviations, e.scores])
-            compute = functools.partial(_gaussian, experiment, case.title, key)
-            yield Task("gaussian", key, inputs, compute)
-
-
-def _gaussian(
+def gaussian_rows(
     experiment: GaussianExperiment,
     title: str,
     key: str,
     generator: np.random.Generator,
     metrics: Metrics,
 ) -> list[Row]:
+    """A row per combination of the deviations, of a trial key."""
     rows: list[Row] = []
     means, count = experiment.means, experiment.scores
     for deviations in itertools.product(experiment.deviations, repeat=len(means)):
         scores = gaussian_scores(key, means, deviations, count, generator)
         row = {"case": title, "key": key, "deviations": list(deviations)}
-        rows.append({**row, "metrics": metrics.compute(scores)})
+        rows.append({**row, "metrics": metrics(scores)})
     return rows
 
 
@@ -88,20 +104,13 @@ def gaussian_scores(
     return TrialScores(drawn[TARGET], drawn[NONTARGET])
 
 
-def cluster_tasks(experiment: ClustersExperiment) -> Iterator[Task]:
-    """Yield a task per selection of trials: scores of anonymized utterances of two speakers."""
-    e = experiment
-    for number, trials in enumerate(e.protocols):
-        inputs = [e.distance, e.deviation, e.utterances, to_plain(trials)]
-        yield Task("clusters", str(number), inputs, functools.partial(_clusters, e, trials))
-
-
-def _clusters(
+def cluster_rows(
     experiment: ClustersExperiment,
     trials: ClusterTrials,
     generator: np.random.Generator,
     metrics: Metrics,
 ) -> list[Row]:
+    """A row of the scores of anonymized utterances of two speakers, for a selection of trials."""
     points = {
         f"{speaker} {side}": _cluster(experiment, left if speaker == "A" else None, generator)
         for side, left in (("enrollment", trials.enrollment_left), ("trial", trials.trial_left))
@@ -123,11 +132,19 @@ def _clusters(
             "cllr_min_formula": cllr_min_in_between(below),
             "n_target": scores.n_target,
             "n_nontarget": scores.n_nontarget,
-            "metrics": metrics.compute(scores),
+            "metrics": metrics(scores),
             "points": {name: plain(xy) for name, xy in points.items()},
-            "curves": linkability_curves(scores),
+            "curves": _linkability_curves(scores),
         }
     ]
+
+
+def _linkability_curves(scores: TrialScores) -> dict[str, list[float]]:
+    """Compute arrays for a figure of the score distributions, without kernel densities: a single
+    bandwidth blurs scores of several clusters."""
+    result = linkability(scores, variant="exact")
+    names = ("edges", "target_mass", "nontarget_mass", "local")
+    return {f"linkability_{name}": plain(getattr(result, name)) for name in names}
 
 
 def _cluster(
@@ -165,3 +182,141 @@ def cllr_min_in_between(x: float) -> float:
     if x == 0:
         return 0.0
     return (x * math.log2(1 + 1 / x) + math.log2(1 + x)) / 2
+
+
+# Bias and spread of estimates
+
+
+def population_values(eer: float) -> dict[str, float]:
+    """Compute the true values of metrics for two normal distributions of equal deviation.
+
+    Parameters
+    ----------
+    eer : float
+        0 < EER < 0.5, a fraction.
+
+    Returns
+    -------
+    dict
+        EER and linkability as fractions, min Cllr and ZEBRA's population disclosure in bit. The
+        individual disclosure has none: it is unbounded in the number of trials.
+
+    Examples
+    --------
+    >>> values = population_values(0.2)
+    >>> round(values["eer"], 12), round(values["cllr_min"], 3)
+    (0.2, 0.619)
+    """
+    d = -2 * float(ndtri(eer))
+    llr = d * d / 2 + d * _NODES  # of target scores; of nontarget scores by symmetry the negative
+
+    def mean(values: FloatArray) -> float:
+        return float((values * _WEIGHTS).sum())
+
+    return {
+        "eer": eer,
+        "rocch_eer": eer,
+        "cllr_min": mean(np.logaddexp(0, -llr)) / math.log(2),
+        "linkability": mean(np.maximum(0, np.tanh(llr / 2))),
+        "zebra_population": 2 * mean(evidence_function(llr)) / math.log(2),
+    }
+
+
+def individual_ceiling(n_target: int, n_nontarget: int) -> float:
+    """Compute the largest possible individual disclosure (log10 LR) of a number of trials; by
+    Laplace's rule every PAV block has a trial of either class.
+
+    The LR is at most (T + 1) N / T, or (N + 1) T / N for nontarget scores: about N and T.
+
+    Examples
+    --------
+    >>> round(individual_ceiling(100, 10000), 3)
+    4.004
+    """
+    t, n = n_target, n_nontarget
+    return math.log10(max((t + 1) * n / t, (n + 1) * t / n))
+
+
+def independent_rows(
+    experiment: EstimatorsExperiment,
+    eer: float,
+    nontargets_per_target: int,
+    targets: int,
+    generator: np.random.Generator,
+    metrics: Metrics,
+) -> list[Row]:
+    """A row of estimates from independent trials."""
+    d, nontargets = -2 * float(ndtri(eer)), targets * nontargets_per_target
+
+    def draw() -> TrialScores:
+        return TrialScores(generator.normal(d, 1, targets), generator.normal(0, 1, nontargets))
+
+    design: Row = {"design": "independent", "eer": eer, "speakers": None}
+    return _estimates(design, draw, experiment.replicates, metrics)
+
+
+def speaker_rows(
+    experiment: EstimatorsExperiment,
+    eer: float,
+    speakers: int,
+    generator: np.random.Generator,
+    metrics: Metrics,
+) -> list[Row]:
+    """A row of estimates from trials of all speakers against the utterances of all."""
+    model, count = model_with_speakers(eer, experiment.speaker_share), experiment.utterances
+
+    def draw() -> TrialScores:
+        return simulate_trials(
+            model, enrolled=speakers, speakers=speakers, utterances=count, generator=generator
+        ).scores
+
+    design = {"design": "speakers", "eer": eer, "speakers": speakers}
+    return _estimates(design, draw, experiment.replicates, metrics)
+
+
+def model_with_speakers(eer: float, fraction: float) -> ScoreModel:
+    """Make a score model in which speakers cause a fraction of the variance. The one speaker of
+    a target trial causes all of it, each side of a nontarget trial half, so that both classes
+    have the same standard deviation."""
+    effect = math.sqrt(fraction / (1 - fraction))
+    deviation = math.hypot(1, effect)
+    return ScoreModel(
+        separation=-2 * float(ndtri(eer)) * deviation,
+        target_speaker=effect,
+        enrolled_speaker=effect / math.sqrt(2),
+        trial_speaker=effect / math.sqrt(2),
+        pair=0.0,
+    )
+
+
+def _estimates(
+    design: Row, draw: Callable[[], TrialScores], replicates: int, metrics: Metrics
+) -> list[Row]:
+    values = []
+    for _ in range(replicates):
+        scores = draw()
+        values.append(metrics(scores))
+    estimates = {
+        variant: {name: _spread([v[variant][name] for v in values]) for name in values[0][variant]}
+        for variant in VARIANTS
+    }
+    return [
+        {
+            **design,
+            "n_target": scores.n_target,  # the same in all replicates
+            "n_nontarget": scores.n_nontarget,
+            "replicates": replicates,
+            "ceiling": individual_ceiling(scores.n_target, scores.n_nontarget),
+            "estimates": estimates,
+        }
+    ]
+
+
+def _spread(values: list[float]) -> Mapping[str, float]:
+    """Compute mean, standard deviation and central 95 % of estimates."""
+    array = np.asarray(values)
+    if not np.isfinite(array).all():  # Cllr may be infinite for scores that are not LLRs
+        return dict.fromkeys(("mean", "deviation", "low", "high"), math.inf)
+    low, high = map(float, np.quantile(array, (0.025, 0.975)))
+    mean, deviation = float(array.mean()), float(array.std(ddof=1))
+    return {"mean": mean, "deviation": deviation, "low": low, "high": high}

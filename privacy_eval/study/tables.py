@@ -22,9 +22,8 @@ from ..metrics import (
 )
 from ..metrics.caveats import marked_text, note_of
 from ..report.table import Column, Table, aligned
-from .estimators import individual_ceiling, population_values
 from .protocol import NONTARGET, TARGET, EstimatorsExperiment, StudyProtocol
-from .tasks import Row
+from .scores import Row, individual_ceiling, population_values
 
 #: Rows of an experiment, by experiment.
 Rows = Mapping[str, Sequence[Row]]
@@ -50,28 +49,27 @@ _RESULTS = frozenset({"metrics", "estimates", "points", "curves", "matrices"})
 
 def study_tables(study: StudyProtocol, rows: Rows) -> list[Table]:
     """Make every table that has rows."""
-    tables: dict[str, list[Table]] = {experiment: [] for experiment in SECTIONS}
-    if rows.get("discrete"):
-        tables["discrete"].append(_discrete(rows["discrete"], study.variant))
-    if rows.get("gaussian"):
-        tables["gaussian"].append(_gaussian(rows["gaussian"], study.variant))
-    if rows.get("clusters"):
-        tables["clusters"].append(_clusters(rows["clusters"]))
+    tables: list[Table] = []
+
+    def add(experiment: str, *made: Table) -> None:
+        tables.extend(replace(table, section=SECTIONS[experiment]) for table in made)
+
+    if of_experiment := rows.get("discrete"):
+        add("discrete", _discrete(of_experiment, study.variant))
+    if of_experiment := rows.get("gaussian"):
+        add("gaussian", _gaussian(of_experiment, study.variant))
+    if of_experiment := rows.get("clusters"):
+        add("clusters", _clusters(of_experiment))
     for speech, of_speech in group_rows(rows.get("attacks", ()), "speech").items():
-        tables["attacks"].append(_attacks(speech, of_speech, study.variant))
-    if rows.get("matrices"):
-        tables["matrices"].append(_matrices(rows["matrices"]))
-    if study.estimators is not None and rows.get("estimators"):
-        tables["estimators"] += [
-            _required(study.estimators, rows["estimators"], study.variant),
-            _ceilings(rows["estimators"]),
-            _estimates(study.estimators, rows["estimators"], study.variant),
-        ]
-    return [
-        replace(table, section=SECTIONS[experiment])
-        for experiment, of_experiment in tables.items()
-        for table in of_experiment
-    ]
+        add("attacks", _attacks(speech, of_speech, study.variant))
+    if of_experiment := rows.get("matrices"):
+        add("matrices", _matrices(of_experiment))
+    of_experiment, e = rows.get("estimators"), study.estimators
+    if of_experiment and e is not None:
+        required = _required(e, of_experiment, study.variant)
+        estimates = _estimates(e, of_experiment, study.variant)
+        add("estimators", required, _ceilings(of_experiment), estimates)
+    return tables
 
 
 def study_summary(study: StudyProtocol, rows: Rows) -> list[str]:
@@ -301,24 +299,14 @@ def _required(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: st
         *(Column(title, align="r", rule=not i) for i, title in enumerate(titles)),
         Column("Speakers", align="r", rule=True),
     ]
+    by_design = grouped(rows, lambda row: (row["eer"], nontargets_per_target(row)))
     groups = []
     for metric in (m for m in metrics_of(rows) if m in experiment.tolerances):
         tolerance = experiment.tolerances[metric]
         lines = []
         for eer in experiment.eers:
-            sizes = (
-                _smallest(
-                    [
-                        row
-                        for row in rows
-                        if (row["eer"], nontargets_per_target(row)) == (eer, ratio)
-                    ],
-                    metric,
-                    tolerance,
-                    variant,
-                )
-                for ratio in (*ratios, None)
-            )
+            designs = [by_design.get((eer, ratio), []) for ratio in (*ratios, None)]
+            sizes = (_smallest(of, metric, tolerance, variant) for of in designs)
             texts = (format_value(metric, tolerance, 2), format_value("eer", eer, 1))
             lines.append((_name(metric), *texts, *sizes))
         groups.append(tuple(lines))

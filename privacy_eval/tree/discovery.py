@@ -4,45 +4,80 @@ Layouts, all below one results folder or collection:
 
 * a checkout: `exp/results-TAG/ASV-<enrollment set>-<trial set>/scores`;
 * a protocol's several folders: `exp/results-X` and `exp/results-X.orig`;
-* an `exp/` of 2024 and later, or one of each team, see `editions`;
+* an `exp/` of 2024 and later, or one of each team;
 * an organizers' collection: `exp/<team>/<system>/results-TAG/ASV-*/scores`.
 
 Trial keys are `data/<trial set>/trials` or `keys-*/<trial set>` in the tree. No
 file is opened here.
+
+An `exp/` of 2024 and 2026 has folders of models, shared by systems:
+
+* `exp/asv_anon<SUFFIX>/<enrollment set>-<trial set>/scores`: attacker's model of one system;
+* `exp/asv_orig/...`: model trained on original speech, of all systems;
+* `exp/asr/<set>/wer`, `exp/ser/results_folds<SUFFIX>.csv`: recognition and emotions.
+
+VoicePAT has a folder `cosine_out` in between. In a collection, each team has such folders of its
+own, `exp/<team>/asv_anon<SUFFIX>`; what they lack may be in the folders above, for all teams.
 """
 
 from __future__ import annotations
 
 import difflib
+import functools
 import itertools
 import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeVar
 
-from ..errors import PrivacyEvalError, UsageError, abbreviate, printable
-from ..io.confine import paths_outside
+from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, printable
+from ..io.files import Inputs, paths_outside
 from ..io.names import check_name
-from ..protocol.protocol import ANONYMIZED, Protocol, ResultsFolder
+from ..protocol.protocol import (
+    ANONYMIZED,
+    ORIGINAL,
+    Protocol,
+    ResultsFolder,
+    bundled,
+    load_protocol,
+)
 from .conditions import (
     ConditionFiles,
+    EmotionFiles,
+    RecognitionCondition,
     RecognitionFiles,
     System,
+    Transcripts,
+    TrialCondition,
     anonymized_names,
+    by_attacker,
     recognition_conditions,
     trial_conditions,
 )
-from .editions import edition_systems, recognized_set
-from .keys import Search, data_folders, find_key_folders, subfolders, walk
 
 _RESULTS = "results-"
 
 # Ratio of `difflib`: names of 7 letters that differ in one.
 _ALIKE = 0.85
+
+# Hidden folders, and metadata in archives created by macOS.
+_IGNORED = (".", "__MACOSX")
+
+# Levels to search below a collection; fewer through symlinks, which may lead anywhere.
+_DEPTH, _LINKED_DEPTH = 8, 3
+
+_SUFFIX = "{suffix}"
+_VOICEPAT = "cosine_out"
+
+#: Beginnings of folders' names that do not name a team: those of the challenge and its zips.
+_NAMELESS = re.compile(r"exp|result_for_submission.*")
+
+#: Folders of an `exp/` besides those that the protocol names, and the output of this program.
+_OTHERS = ("results_summary", "models", "privacy_eval")
 
 
 def find_systems(
@@ -376,19 +411,10 @@ def guess_suffix(suffixes: list[str], protocol: Protocol, tree: Path | None) -> 
     return next((suffix for suffix in reversed(suffixes) if suffix in in_tree), suffixes[0])
 
 
-Files = TypeVar("Files", ConditionFiles, RecognitionFiles)
-
-
 def _rename(system: System, name: str) -> System:
-    def renamed(files: Files) -> Files:
-        return replace(files, condition=replace(files.condition, system=name))
-
-    return replace(
-        system,
-        name=name,
-        conditions=tuple(map(renamed, system.conditions)),
-        recognition=tuple(map(renamed, system.recognition)),
-    )
+    verified = (replace(f, condition=replace(f.condition, system=name)) for f in system.conditions)
+    decoded = (replace(f, condition=replace(f.condition, system=name)) for f in system.recognition)
+    return replace(system, name=name, conditions=tuple(verified), recognition=tuple(decoded))
 
 
 def _build_systems(name: str, parts: Parts, suffixes: list[str], search: Search) -> list[System]:
@@ -501,3 +527,459 @@ def missing_scores_message(condition: ConditionFiles) -> str:
     if {"scores", "scores.gz"} & set(near):
         return f"{text}: `scores` is not a regular file"
     return f"{text}; is it {abbreviate(near)}?" if near else text
+
+
+@dataclass(frozen=True)
+class AttackerProblem:
+    """Scores in a folder that names no attacker, or an attacker of other programs without scores.
+
+    Attributes
+    ----------
+    system : str
+    text : str
+        The name, with a similar one if there is one.
+    folder : Path or None
+        The first folder of that name; None for an attacker without scores.
+    """
+
+    system: str
+    text: str
+    folder: Path | None = None
+
+
+def attacker_problems(systems: Iterable[System], protocol: Protocol) -> Iterator[AttackerProblem]:
+    """Yield, for every system, score folders that no attacker of the protocol claims, then its
+    attackers from outside of which no condition has scores."""
+    attackers = {a.id: a for a in protocol.other_attackers}
+    for system in systems:
+        unclaimed: dict[str, list[Path]] = {}
+        files = ((c.folder, c.condition.is_by_challenge) for c in system.conditions)
+        for folder in dict.fromkeys(
+            at if of_challenge else at.parent for at, of_challenge in files
+        ):
+            for child in subfolders(folder):
+                if child.name not in attackers and _scores(child):
+                    unclaimed.setdefault(child.name, []).append(child)
+        present = {c.condition.attacker for c in system.conditions if c.scores is not None}
+        absent = [a for a in attackers if attackers[a].scoring == "outside" and a not in present]
+        for name, folders in unclaimed.items():
+            unused = [a for a in attackers if a not in present]
+            similar = _similar(name, unused) or _similar(name, attackers)
+            hint = f" (is it {similar}?)" if similar else ""
+            text = f"{name}{hint} in {counted(len(folders), 'condition')}"
+            yield AttackerProblem(system.name, text, folders[0])
+        for name in absent:
+            similar = _similar(name, unclaimed)
+            yield AttackerProblem(system.name, name + (f" (is it {similar}?)" if similar else ""))
+
+
+def _scores(folder: Path) -> Path | None:
+    return first_file([folder / "scores", folder / "scores.gz"])
+
+
+def _similar(name: str, names: Iterable[str]) -> str:
+    """Return the most similar of some names; "" if there is none."""
+    by_lower = {other.lower(): other for other in names}
+    return next((by_lower[n] for n in difflib.get_close_matches(name.lower(), by_lower, 1)), "")
+
+
+def subfolders(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            children = [folder / e.name for e in entries if e.is_symlink() or e.is_dir()]
+        return sorted(p for p in children if p.is_dir() and not p.name.startswith(_IGNORED))
+    except OSError as error:
+        raise PrivacyEvalError(f"{folder}: cannot be read ({error.strerror})") from error
+
+
+def walk(
+    folder: Path,
+    is_content: Callable[[Path], bool],
+    ends_search: Callable[[Path], bool],
+    too_deep: list[Path] | None = None,
+) -> list[Path]:
+    """List a folder and those below it that have content.
+
+    A folder is searched once, however many links lead there: at its own place, else by the
+    shortest way. Links to folders with content count, as systems may share results. `too_deep`
+    receives the folders with content one level below the deepest that are searched.
+    """
+    folders: list[Path] = []
+    searched: dict[tuple[int, int], bool] = {}
+    waiting: dict[bool, list[list[Path]]]
+    waiting = {linked: [[] for _ in range(_DEPTH + 2)] for linked in (False, True)}
+    waiting[False][0] = [folder]
+    for linked, deepest in ((False, _DEPTH), (True, _LINKED_DEPTH)):
+        for level in range(deepest + 1):
+            for at in waiting[linked][level]:
+                identity = at.stat()
+                key = identity.st_dev, identity.st_ino
+                below = [] if key in searched else subfolders(at)
+                if searched.setdefault(key, any(map(is_content, below))):
+                    folders.append(at)
+                for child in below:
+                    if not ends_search(child):
+                        waiting[linked or child.is_symlink()][level + 1].append(child)
+    if too_deep is not None:
+        beyond = waiting[False][_DEPTH + 1]
+        too_deep += [at for at in beyond if any(map(is_content, subfolders(at)))]
+    return sorted(folders)
+
+
+def data_folders(tree: Path) -> list[Path]:
+    """List the data folders of a tree."""
+    return subfolders(tree / "data") if (tree / "data").is_dir() else []
+
+
+def key_paths(
+    condition: TrialCondition, protocol: Protocol, data: Path | None, key_folders: list[Path]
+) -> list[Path]:
+    """List candidate paths of a trial key: of the original trial set, of an anonymized one's own
+    folder, of the usual anonymized copy; in `data/`, then in keys folders under any of its
+    names. `find_key` makes sure that they agree."""
+    cell = protocol.trial_set(condition.data_set, condition.split, condition.gender)
+    usual, names = cell.trials_name, cell.key_names
+    suffixes = [""]
+    if condition.trial == ANONYMIZED:
+        own = condition.trial_set.removeprefix(usual)
+        suffixes = list(dict.fromkeys(("", own, protocol.anon_suffix)))
+    usual_names = tuple(f"{usual}{suffix}" for suffix in suffixes)
+    every = tuple(f"{name}{suffix}" for suffix, name in itertools.product(suffixes, names))
+    return list(_key_paths(usual_names, every, data, tuple(key_folders)))
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _key_paths(
+    usual: tuple[str, ...], names: tuple[str, ...], data: Path | None, folders: tuple[Path, ...]
+) -> tuple[Path, ...]:
+    """List the paths of `key_paths`; cached, as conditions of all attackers share them."""
+    paths = [data / name / "trials" for name in usual] if data else []
+    for folder, name in itertools.product(folders, names):
+        paths += [folder / name, folder / name / "trials"]
+    return tuple(path for p in paths for path in (p, p.with_name(f"{p.name}.gz")))
+
+
+def find_key(candidates: Iterable[Path], inputs: Inputs) -> Path | None:
+    """Return the first of the candidates that exists: anonymization may have written the others.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Another one has other trials or labels: names the first of them.
+    """
+    present = [path for path in candidates if path.is_file()]
+    for other in present[1:]:
+        if inputs.sha256(present[0]) != inputs.sha256(other):
+            from ..io.scores import read_trials
+            from ..metrics.pairing import check_same_trials
+
+            first, second = (
+                read_trials(inputs.load(path), format="kaldi") for path in (present[0], other)
+            )
+            check_same_trials(first, second)
+    return present[0] if present else None
+
+
+def first_file(paths: Iterable[Path]) -> Path | None:
+    return next((path for path in paths if path.is_file()), None)
+
+
+def find_key_folders(*bases: Path) -> list[Path]:
+    """List the folders `keys-*` of a tree and of a collection."""
+    folders = {
+        path.resolve(): path
+        for base in bases
+        for path in subfolders(base)
+        if path.name.startswith("keys-")
+    }
+    return sorted(folders.values())
+
+
+@dataclass(frozen=True)
+class Search:
+    """Search locations of the files of conditions."""
+
+    protocol: Protocol
+    data: Path | None
+    key_folders: list[Path]
+    roots: list[Path]
+
+    def files(self, condition: TrialCondition, folder: Path) -> ConditionFiles:
+        """Find the files of a condition."""
+        candidates = key_paths(condition, self.protocol, self.data, self.key_folders)
+        keys = [path for path in candidates if path.is_file()]
+        key = next(iter(keys), None)
+        below = f"{self.data}/"
+        in_data = [path for path in candidates if self.data and str(path).startswith(below)]
+        chosen = next((f for f in self.key_folders if key is not None and f in key.parents), None)
+        others = (p for p in candidates if p not in in_data and chosen not in p.parents)
+        if chosen is not None and first_file(others) is not None:
+            raise PrivacyEvalError(
+                f"{condition.trial_set}: several of {', '.join(map(str, self.key_folders))} have a "
+                "trial key; choose one with --keys"
+            )
+        adjacent = dict.fromkeys(path.parent for path in ([key] if key else []) + in_data)
+        utt2spk = first_file(folder / "utt2spk" for folder in adjacent)
+        scores = _scores(folder)
+        outside = paths_outside([scores, *keys, utt2spk], self.roots)
+        return ConditionFiles(condition, folder, scores, key, tuple(candidates), utt2spk, outside)
+
+    def files_by_attacker(self, condition: TrialCondition, folder: Path) -> list[ConditionFiles]:
+        """Find the files of a condition, then those of its other attackers, in subfolders named by
+        them; without those of the challenge's own attacker where only others have scores."""
+        own, present = self.files(condition, folder), {f.name for f in subfolders(folder)}
+        others = [
+            self.files(by_attacker(condition, attacker, self.protocol), folder / attacker.id)
+            for attacker in self.protocol.other_attackers
+            if attacker.id in present
+        ]
+        others = [files for files in others if files.scores is not None]
+        return others if others and own.scores is None else [own, *others]
+
+
+def edition_systems(
+    results: Path, data: Path, suffixes: Sequence[str] | None, search: Search
+) -> list[System]:
+    """Find the systems of an `exp/` and of the teams' below it, one for each anonymization suffix.
+
+    Parameters
+    ----------
+    data : Path
+        Data folders, with what was spoken.
+    suffixes : sequence of str or None
+        By default all that any folder has anonymized speech of.
+    """
+    protocol = search.protocol
+    if not any(part.folders for part in protocol.results_folders):
+        return []
+    is_model = partial(_is_model, protocol)
+    exps = [_Exp(at, results, data, search) for at in walk(results, is_model, is_model)]
+    owned = {}
+    for exp in exps:
+        below = {s for e in exps if exp.folder in e.folder.parents for s in e.suffixes}
+        owned[exp] = [s for s in exp.suffixes if exp.has_attacker(s) or s not in below]
+    names = Counter(exp.name(suffix) for exp, own in owned.items() for suffix in own)
+    owners = Counter(suffix for own in owned.values() for suffix in own)
+    systems = []
+    for exp, own in owned.items():
+        around = [exp, *(e for e in reversed(exps) if e.folder in exp.folder.parents)]
+        for suffix in own if suffixes is None else [s for s in own if s in suffixes]:
+            name = exp.name(suffix)
+            if names[name] > 1:
+                name = (exp.folder.relative_to(results) / suffix).as_posix()
+            system = _build(name, suffix, around, is_only=owners[suffix] == 1)
+            if any(files.condition.trial == ANONYMIZED for files in system.conditions):
+                systems.append(system)
+    return systems
+
+
+def looks_like(tree: Path, results: Path, protocol: Protocol) -> Protocol | None:
+    """Return the bundled edition that a tree is of, judged by the names of its folders, unless
+    that may be `protocol`; None if nothing tells."""
+    own = _signs(tree, results, protocol)
+    if own and not protocol.has_own_scoring:
+        return None
+    signs = [
+        (_signs(tree, results, other), other)
+        for other in map(load_protocol, bundled())
+        if not own or other.has_own_scoring
+    ]
+    rating, likely = max(signs, key=lambda both: both[0])
+    return likely if rating > own else None
+
+
+def _signs(tree: Path, results: Path, protocol: Protocol) -> int:
+    """Rate how well folders fit an edition: by the lengths of the names that it gives to results
+    folders and ASV models, as longer ones say more."""
+    folders = subfolders(results) if results.is_dir() else []
+    kinds = [template for part in protocol.results_folders for template in part.folders]
+    if kinds:
+        there = [kind for kind in kinds if any(_suffix(f, kind) is not None for f in folders)]
+        return sum(map(len, there))
+    below = [child for folder in folders for child in subfolders(folder)]  # of a team
+    named = [f.name for f in (results, *folders, *below) if f.name.startswith("results-")]
+    endings = [
+        p.suffix for p in protocol.results_folders if any(n.endswith(p.suffix) for n in named)
+    ]
+    models = [m.folder for m in protocol.asv_models if any(tree.glob(m.model_folder("*")))]
+    return len(endings) + sum(map(len, [*endings, *models]))
+
+
+def teams_without_systems(
+    results: Path, systems: Iterable[System], protocol: Protocol
+) -> list[Path]:
+    """List the teams' folders of a collection without any system, also beside chosen `systems`."""
+    if not (protocol.has_own_scoring and results.is_dir()):
+        return []
+    is_model = partial(_is_model, protocol)
+    search = Search(protocol, None, [], [])
+    exps = [_Exp(at, results, results, search) for at in walk(results, is_model, is_model)]
+    holding = {exp.folder for exp in exps if exp.has_anonymized_speech()}
+    holding |= {folder for s in systems for folder in s.folders}
+    parts = [f.relative_to(results).parts for f in holding if f.is_relative_to(results)]
+    if not any(e.folder != results and e.folder in holding for e in exps):
+        return []
+    others = [protocol.emotion_folder, *protocol.recognition.folders, *_OTHERS]
+    names = {p[0] for p in parts if p} | {Path(other).parts[0] for other in others if other}
+    return [
+        folder
+        for folder in subfolders(results)
+        if not (is_model(folder) or folder.name in names or folder.name.startswith("keys-"))
+    ]
+
+
+def _is_model(protocol: Protocol, folder: Path) -> bool:
+    templates = [template for part in protocol.results_folders for template in part.folders]
+    return any(_suffix(folder, template) is not None for template in templates)
+
+
+@dataclass(frozen=True, eq=False)
+class _Exp:
+    """A folder with folders of models.
+
+    Attributes
+    ----------
+    results : Path
+        The collection that it is in.
+    data : Path
+        Data folders, with what was spoken.
+    """
+
+    folder: Path
+    results: Path
+    data: Path
+    search: Search
+
+    def name(self, suffix: str) -> str:
+        """Return the name of a system: of its team and its suffix."""
+        parts = self.folder.relative_to(self.results).parts
+        team = [part for part in parts if not _NAMELESS.fullmatch(part)]
+        return "/".join([*team, suffix.strip("._+-") or suffix])
+
+    @cached_property
+    def models(self) -> list[tuple[ResultsFolder, list[Path]]]:
+        """Each results folder of the protocol with the existing folders of its models."""
+        folders = subfolders(self.folder)
+        return [
+            (part, [f for f in folders if any(_suffix(f, t) is not None for t in part.folders)])
+            for part in self.search.protocol.results_folders
+        ]
+
+    @cached_property
+    def suffixes(self) -> list[str]:
+        """The suffixes of anonymized speech, in names of models' folders and their conditions."""
+        suffixes: set[str] = set()
+        sets = [f"{t.enrollment_name}-{t.trials_name}" for t in self.search.protocol.trial_sets()]
+        for part, folders in self.models:
+            for folder in folders:
+                suffixes |= {_suffix(folder, template) or "" for template in part.folders}
+                names = [child.name for child in _children(folder)]
+                suffixes |= {n.removeprefix(s) for n in names for s in sets if n.startswith(s)}
+        return sorted(suffixes - {""})
+
+    def has_attacker(self, suffix: str) -> bool:
+        """Whether there is an attacker's model trained on the anonymized speech of a suffix."""
+        return any(
+            _suffix(folder, template) == suffix
+            for part, folders in self.models
+            for folder in folders
+            for template in part.folders
+        )
+
+    def conditions(self, part: ResultsFolder, suffix: str) -> dict[str, Path]:
+        """Return the folders of a model's conditions by name."""
+        names = {template.replace(_SUFFIX, suffix) for template in part.folders}
+        folders = next(folders for p, folders in self.models if p == part)
+        of_models = [_children(folder) for folder in folders if folder.name in names]
+        return {child.name: child for children in of_models for child in children}
+
+    def has_anonymized_speech(self) -> bool:
+        """Whether there are conditions of anonymized speech of any suffix."""
+        return any(
+            condition.trial == ANONYMIZED and name.removeprefix("ASV-") in present
+            for suffix in self.suffixes
+            for part, _ in self.models
+            for present in [self.conditions(part, suffix)]
+            for name, condition in trial_conditions(self.search.protocol, part, suffix).items()
+        )
+
+    def recognition(self, name: str) -> Path | None:
+        """Return the folder of a decoded set."""
+        places = [self.folder / p / name for p in self.search.protocol.recognition.folders]
+        return next((folder for folder in places if folder.is_dir()), None)
+
+    def emotion(self, suffix: str) -> Path | None:
+        """Return the table of emotion recognition, if there is one."""
+        folder = self.search.protocol.emotion_folder
+        forms = ("results_folds", "results") if folder else ()
+        return first_file(self.folder / folder / f"{form}{suffix}.csv" for form in forms)
+
+
+def _build(name: str, suffix: str, around: Sequence[_Exp], *, is_only: bool) -> System:
+    """Build a system of its own folder, and of those above it in what it shares with others:
+    results of original speech, and those of its suffix if it is the only one that has it."""
+    exp, search = around[0], around[0].search
+    protocol = search.protocol
+    conditions: list[ConditionFiles] = []
+    for part in protocol.results_folders:
+        places = [e.conditions(part, suffix) for e in around]
+        for condition in trial_conditions(protocol, part, suffix, name).values():
+            shares = is_only or (condition.is_original and part.asv_model == ORIGINAL)
+            at = condition.name.removeprefix("ASV-")
+            folder = next((p[at] for p in (places if shares else places[:1]) if at in p), None)
+            if folder is not None:
+                conditions += search.files_by_attacker(condition, folder)
+    original = next(p for p in protocol.results_folders if p.asv_model != ANONYMIZED)
+    recognition: list[RecognitionFiles] = []
+    for decoded in recognition_conditions(protocol, original, suffix, name).values():
+        shared = around if is_only or decoded.speech == ORIGINAL else around[:1]
+        decodings = (e.recognition(decoded.name.removeprefix("ASR-")) for e in shared)
+        folder = next((f for f in decodings if f is not None), None)
+        if folder is not None:
+            recognition.append(recognized_set(decoded, folder, exp.data, suffix, search))
+    tables = (e.emotion(suffix) for e in (around if is_only else around[:1]))
+    emotion = [EmotionFiles(p, paths_outside([p], search.roots)) for p in tables if p is not None]
+    folders = tuple(dict.fromkeys(files.folder.parent for files in conditions))
+    return System(
+        name,
+        folders,
+        suffix,
+        tuple(conditions),
+        tuple(recognition),
+        emotion=tuple(emotion[:1]),
+        exps=tuple(e.folder for e in (around if is_only else around[:1])),
+        original_exps=tuple(e.folder for e in around),
+    )
+
+
+def recognized_set(
+    decoded: RecognitionCondition, folder: Path, data: Path, suffix: str, search: Search
+) -> RecognitionFiles:
+    """Find the files of a recognized set, whose references are below `data`; an anonymized set
+    without its own reference has the original one's."""
+    names = dict.fromkeys((folder.name, folder.name.removesuffix(suffix)))
+    reference = first_file(data / name / "text" for name in names)
+    transcripts, spoken = None, list[Path | None]()
+    if reference is not None and (folder / "text").is_file():
+        utt2spk = first_file([reference.with_name("utt2spk")])
+        is_rated = any(path.name.lower() == "wer" for path in folder.iterdir())
+        protocol = search.protocol
+        rules = {"normalization": protocol.recognition.normalization, "variant": protocol.variant}
+        transcripts = Transcripts(folder / "text", reference, utt2spk, is_rated, rules)
+        spoken = [reference, utt2spk]
+    outside = paths_outside([folder, *sorted(folder.glob("*")), *spoken], search.roots)
+    return RecognitionFiles(decoded, folder, outside, transcripts)
+
+
+def _suffix(folder: Path, template: str) -> str | None:
+    """The suffix in the name of a folder of this form, "" if it has none; None of other forms."""
+    match = re.fullmatch(re.escape(template).replace(re.escape(_SUFFIX), "(.+)"), folder.name)
+    return None if match is None else "".join(match.groups())
+
+
+def _children(folder: Path) -> Iterable[Path]:
+    """The folders of a model's conditions; VoicePAT's, unless there is one of the same name above.
+    Speaker vectors are below `cosine_out`, wherever the scores are."""
+    below = folder / _VOICEPAT
+    children = [*(subfolders(below) if below.is_dir() else ()), *subfolders(folder)]
+    return {child.name: child for child in children}.values()

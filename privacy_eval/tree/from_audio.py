@@ -15,29 +15,33 @@ import itertools
 import json
 import math
 import os
+import re
+import shlex
 import statistics
+import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..asv.tree_vectors import BACKEND_FILES
+import numpy as np
+from tabulate import tabulate
+
+from ..asv.inputs import BACKEND_FILES
 from ..choices import ENCODERS, GENDERS, LEAST_FOLDS, LEAST_SPEAKERS, SPECTRUM, grouped
-from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
-from ..io.confine import paths_outside
+from ..errors import InputWarning, PrivacyEvalError, UsageError, abbreviate, counted, printable
+from ..io.csv_text import csv_text
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
-from ..io.files import atomic_path, read_bytes, relative
-from ..io.kaldi_objects import CONTROL
+from ..io.files import atomic_folder, atomic_path, paths_outside, read_bytes, relative, write_text
 from ..io.names import composed, composed_table, look_alike
 from ..io.transcripts import read_transcripts
-from ..metrics.trial_design import anticipated_interval
+from ..io.vectors import CONTROL
+from ..metrics.confidence import anticipated_interval
 from ..protocol.protocol import DEFAULT_CROP, ENCODERS_FOLDER, LDA_JOINT, OF_CROPS
-from ..speech.audio import soundfile
+from ..speech.audio import CONVERTED, OTHER_LENGTH, AudioReader, soundfile
+from ..speech.audit import Recording, look_at
 from ..speech.encoders import EncoderChoice, check_encoders
-from ..speech.recordings import Recording, look_at
-from .data_folder import speech_of_data_folder
-from .recordings import choose, left_out, mark_copies, write_list
 from .speech_folder import SpeechFolder, audio_files, read_speech_folder, refuse
 
 #: The protocol and the model folder in the new tree.
@@ -92,6 +96,19 @@ table_rows: [speech]
   models: {{}}
   average: large
 """
+
+#: The list of all recordings in a tree, and the script that converts some of them.
+LIST, SCRIPT = "recordings.csv", "convert_recordings.sh"
+
+_SHOWN = 50
+_COLUMNS = "recording speaker unusable command cautions seconds rate".split()
+_COMMAND = "test -e {1} || ffmpeg -nostdin -v error -i {0} -vn -map_metadata -1 -sample_fmt s16 {1}"
+_SAME, _WHOSE = "same samples", "; whose is it?"
+#: What the report tells of why a recording cannot be used, without names of files.
+_REASON = re.compile(
+    r"[\w -]+(?= audio, which)|truncated|silent|empty|too short|damaged|not supported|of one name|"
+    r"beyond full scale|no (samples|speech|voiced frames|audio|anonymized copy|original recording)"
+)
 
 
 @dataclass(frozen=True)
@@ -177,10 +194,7 @@ class _Set:
 
 
 def make_tree(
-    tree: Path,
-    source: AudioFolders,
-    tell: Callable[[str], object],
-    progress: _Progress = None,
+    tree: Path, source: AudioFolders, tell: Callable[[str], object], progress: _Progress = None
 ) -> NewTree:
     """Write the data folders, trials and protocol of a tree; files of audio are not copied.
 
@@ -214,15 +228,7 @@ def make_tree(
         shared = sorted(speech.speaker_of.keys() & training.speaker_of)
         refuse(shared, file, "training utterances evaluated, too")
         folders.append(training)
-    audio: dict[str, Mapping[str, Path]] = {"": {u: p for f in folders for u, p in f.audio.items()}}
-    if source.anonymized is not None:
-        if source.utt2spk is None:
-            level = source.speaker_level or speech.level
-            audio[ANON_SUFFIX] = read_speech_folder(source.anonymized, level=level).audio
-        else:
-            audio[ANON_SUFFIX] = _by_stem(source.anonymized)
-        if not audio[""].keys() & audio[ANON_SUFFIX]:
-            _refuse_affix(source, audio)
+    audio = _audio(source, folders)
     tree = Path(os.path.abspath(tree))
     _model_files(source)  # before any work: what is missing
     recordings, audio = _recordings(source, folders, audio, progress)
@@ -263,6 +269,22 @@ def make_tree(
         (*remarks, *folders[0].remarks),
         tuple(f"{what} {folder.speakers}" for what, folder in taken),
     )
+
+
+def _audio(source: AudioFolders, folders: Sequence[SpeechFolder]) -> _Paths:
+    """The files of original and of anonymized speech, by suffix and utterance."""
+    originals = {u: p for folder in folders for u, p in folder.audio.items()}
+    if source.anonymized is None:
+        return {"": originals}
+    if source.utt2spk is None:
+        level = source.speaker_level or folders[0].level
+        copies = read_speech_folder(source.anonymized, level=level).audio
+    else:
+        copies = _by_stem(source.anonymized)
+    audio = {"": originals, ANON_SUFFIX: copies}
+    if originals.keys().isdisjoint(copies):
+        _refuse_affix(source, audio)
+    return audio
 
 
 def _crop(recordings: Iterable[Recording]) -> float:
@@ -338,10 +360,12 @@ def _recordings(
 def _evaluated(source: AudioFolders) -> SpeechFolder:
     """Read the evaluation speech, and what its lists say."""
     listed = source.spk2gender
-    known = () if listed is None else composed_table(read_spk2gender(listed), listed)
-    speech = _speech(source.original, source.utt2spk, source.speaker_level, known)
-    if source.spk2gender is not None:
-        speech = replace(speech, gender_of=_genders(speech.speaker_of, source.spk2gender))
+    gender_of = {} if listed is None else composed_table(read_spk2gender(listed), listed)
+    speech = _speech(source.original, source.utt2spk, source.speaker_level, gender_of)
+    if listed is not None:
+        speakers = sorted({*speech.speaker_of.values()})
+        refuse([s for s in speakers if s not in gender_of], listed, "no gender of speakers")
+        speech = replace(speech, gender_of={s: gender_of[s] for s in speakers})
     if source.text is not None:
         said = composed_table(read_transcripts(source.text), source.text)
         missing = [name for name in speech.speaker_of if name not in said]
@@ -378,14 +402,6 @@ def _data_folders(
                     lines = (f"{u} {speech.said[u].strip()}".strip() for u in members.speaker_of)
                     files[f"{folder}/text"] = _lines(lines)
     return files
-
-
-def _genders(speaker_of: Mapping[str, str], spk2gender: Path) -> Mapping[str, str]:
-    """The gender of every speaker."""
-    gender_of = composed_table(read_spk2gender(spk2gender), spk2gender)
-    speakers = sorted(set(speaker_of.values()))
-    refuse([s for s in speakers if s not in gender_of], spk2gender, "no gender of speakers")
-    return {s: gender_of[s] for s in speakers}
 
 
 def _titles(gender_of: Mapping[str, str]) -> Mapping[str, str]:
@@ -522,11 +538,7 @@ def _refuse_affix(source: AudioFolders, audio: _Paths) -> None:
 
 
 def _data_folder(
-    folder: str,
-    members: _Set,
-    gender_of: Mapping[str, str],
-    audio: Mapping[str, Path],
-    tree: Path,
+    folder: str, members: _Set, gender_of: Mapping[str, str], audio: Mapping[str, Path], tree: Path
 ) -> dict[str, bytes]:
     """The files of a data folder by their path in the tree."""
     utterances_of = grouped(members.speaker_of, members.speaker_of.__getitem__)
@@ -625,39 +637,34 @@ def _encoder_models(
         return ""
     names = [Path(encoder).stem for encoder in source.encoders]
     attackers: list[Mapping[str, object]] = []
+
+    def add(**attacker: object) -> None:
+        attackers.append(attacker)
+
     voices = ["enrollment", "trial"]
     for number, (name, encoder) in enumerate(zip(names, source.encoders, strict=True)):
         one = {"encoder": encoder if encoder in ENCODERS else os.path.abspath(encoder)}
-        vectors = "d-vectors" if name == "d-vector" else f"{name} vectors"
-        attackers.append(
-            {"id": name if number else "cosine", "title": f"cosine of {vectors}", "knows": voices}
-            | {"scoring": "cosine", **one}
-        )
         learnt = {"knows": [*voices, "training"], **one}
+        first, prefix = (name, f"{name}-") if number else ("cosine", "")
+        vectors = "d-vectors" if name == "d-vector" else f"{name} vectors"
+        add(id=first, title=f"cosine of {vectors}", knows=voices, scoring="cosine", **one)
         for alignment, how in _ALIGNMENTS.items() if is_informed else ():
-            named = f"{name}-{alignment}" if number else alignment
             aligned = {"title": f"aligned {vectors} ({how})", "scoring": "aligned"}
-            attackers.append({"id": named, **aligned, "alignment": alignment, **learnt})
+            add(id=prefix + alignment, **aligned, alignment=alignment, **learnt)
+        informed = {"attack_model": "semi-informed", **learnt}
         for scoring, how in zip(OF_CROPS, _DISCRIMINANTS, strict=True) if is_informed else ():
-            named = f"{name}-{scoring}" if number else scoring
-            informed = {"scoring": scoring, "attack_model": "semi-informed"}
-            attackers.append({"id": named, "title": how.format(name), **informed, **learnt})
-    by_spectrum = {"encoder": SPECTRUM, "knows": voices}
-    title = {"title": "the spectrum"}
-    attackers.append({"id": SPECTRUM, **title, "scoring": "cosine", **by_spectrum})
+            add(id=prefix + scoring, title=how.format(name), scoring=scoring, **informed)
+    add(id=SPECTRUM, title="the spectrum", scoring="cosine", encoder=SPECTRUM, knows=voices)
     if is_informed:
         title = {"title": "joint LDA of the spectrum", "attack_model": "semi-informed"}
-        learnt = {"scoring": LDA_JOINT, **by_spectrum, "knows": [*voices, "training"]}
-        attackers.append({"id": f"{SPECTRUM}-{LDA_JOINT}", **title, **learnt})
+        learnt = {"encoder": SPECTRUM, "knows": [*voices, "training"]}
+        add(id=f"{SPECTRUM}-{LDA_JOINT}", **title, scoring=LDA_JOINT, **learnt)
     if speech.said:
-        words = {"id": "words", "title": "words alone", "knows": ["words"], "scoring": "words"}
-        attackers.append(words)
+        add(id="words", title="words alone", knows=["words"], scoring="words")
     few = min(len(set(s.speaker_of.values())) for n, s in sets.items() if n != _TRAINING)
     if len(attackers) > 1 and few >= LEAST_FOLDS:
         knows = [*voices, *["training"] * is_informed, *["words"] * bool(speech.said)]
-        attackers.append(
-            {"id": "fused", "title": "fusion of the others", "knows": knows, "scoring": "fused"}
-        )
+        add(id="fused", title="fusion of the others", knows=knows, scoring="fused")
     model = f"{{trained_on: original, folder: {ENCODERS_FOLDER}/{names[0]}, backend: cosine}}"
     lines = [f"asv_models:\n  - {model}\n", f"training_set: {_TRAINING}\n"]
     lines += [f"crop: {source.crop:g}\n"] * (source.crop != DEFAULT_CROP) + ["attackers:\n"]
@@ -681,3 +688,126 @@ def _write(tree: Path, files: Mapping[str, bytes], source: AudioFolders) -> bool
             with atomic_path(tree / name) as temporary:
                 temporary.write_bytes(files[name])
     return len(present) < len(files)
+
+
+def speech_of_data_folder(data: Path, out: Path) -> Path:
+    """Write a folder of a data folder's utterances: links to files, and FLAC of 16 bits where a
+    command converts or segments cut them. Nothing is run.
+
+    Parameters
+    ----------
+    data, out : Path
+        The data folder, and the new one, which replaces an earlier one.
+
+    Returns
+    -------
+    Path
+        `out`.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As of `AudioReader`; an id that cannot name a file; a recording that is not as long as
+        reco2dur says.
+    """
+    reader = AudioReader(data, mix=True, allow_outside=True)
+    odd = [u for u in reader.ids if "/" in u or u[0] == "."]
+    refuse(odd, data, "ids that cannot name a file (write - for /, in utt2spk, too)")
+    with atomic_folder(out) as folder:
+        for utterance in reader.ids:
+            whole = reader.whole_file(utterance)
+            if whole is not None:
+                link = folder / f"{utterance}{whole.suffix or '.wav'}"
+                link.symlink_to(os.path.abspath(whole))
+                continue
+            audio = reader.read(utterance)
+            samples = np.rint(audio.samples).clip(-(1 << 15), (1 << 15) - 1).astype(np.int16)
+            soundfile().write(folder / f"{utterance}.flac", samples, audio.rate, "PCM_16")
+    for note in reader.notes():
+        if note.startswith(OTHER_LENGTH):
+            raise PrivacyEvalError(f"{data / 'wav.scp'}: {note}")
+        warnings.warn(f"{data / 'wav.scp'}: {note}", InputWarning, stacklevel=2)
+    return out
+
+
+def choose(files: Sequence[Recording]) -> Sequence[Recording]:
+    """Choose the usable one of the files of an utterance, such as one that was converted; all of
+    them where that is none or several, which is a problem."""
+    usable = [one for one in files if not one.problem]
+    if len(usable) < 2:
+        return usable or files
+    names = " and ".join(one.path.name for one in usable)
+    problem = f"{len(usable)} recordings of one name ({names})"
+    return [replace(one, problem=problem) for one in usable]
+
+
+def mark_copies(recordings: Iterable[Recording]) -> list[Recording]:
+    """Add a caution to recordings that are copies of an earlier one."""
+    earlier: dict[str, Recording] = {}
+    marked = []
+    for one in recordings:
+        is_used = one.samples and not one.problem
+        same = earlier.setdefault(one.samples, one) if is_used else one
+        if same is not one:
+            caution = f"{_SAME} as {same.path.name} of {same.speaker}"
+            caution += _WHOSE * (one.speaker != same.speaker)
+            one = replace(one, cautions=(*one.cautions, caution))
+        marked.append(one)
+    return marked
+
+
+def write_list(tree: Path, recordings: Iterable[Recording]) -> list[str]:
+    """Write the list of recordings, those that cannot be used first, and the commands that convert
+    some of them; return what to print."""
+    cells, cautions = list[tuple[object, ...]](), Counter[str]()
+    for one in sorted(recordings, key=lambda one: (not one.problem, one.path)):
+        problem, hint, _ = one.problem.partition(f"; {CONVERTED}")
+        absolute = Path(os.path.abspath(one.path))
+        paths = (shlex.quote(str(path)) for path in (absolute, absolute.with_suffix(".flac")))
+        command = _COMMAND.format(*paths) if hint else ""
+        about = "; ".join(one.cautions), round(one.seconds, 3), one.rate
+        cells.append((one.path, one.speaker, problem, command, *about))
+        cautions.update(c.partition(" as ")[0] for c in one.cautions if not problem)
+    write_text(tree / LIST, csv_text([_COLUMNS, *cells]))
+    shown = [row[:3] for row in cells if row[2]]
+    lines = tabulate(shown[:_SHOWN], _COLUMNS[:3]).split("\n") if shown else []
+    if len(shown) > _SHOWN:
+        lines.append(f"and {len(shown) - _SHOWN} more in {tree / LIST}")
+    if commands := [f"{row[3]}\n" for row in cells if row[3]]:
+        write_text(tree / SCRIPT, "".join(commands))
+        how = f"sh {shlex.quote(str(tree / SCRIPT))}"
+        lines.append(f"ffmpeg converts {counted(len(commands), 'recording')}: {how}")
+    lines += [f"{counted(n, 'recording')}: {c} (see {LIST})" for c, n in cautions.items()]
+    lines += [f"{row[0]}: {row[4]}" for row in cells if _WHOSE in str(row[4])][:_SHOWN]
+    return [printable(line) for line in lines]
+
+
+def left_out(
+    recordings: Sequence[Recording], percent: float
+) -> tuple[set[str], list[str], list[str]]:
+    """Return the utterances to leave out, what to say of recordings, and which are too many.
+
+    Parameters
+    ----------
+    percent : float
+        Of the recordings, and of those of the training speech, that may be left out.
+    """
+    lost = {one.utterance: one.problem for one in recordings if one.problem}
+    remarks, faults = list[str](), list[str]()
+    for part, members in grouped(recordings, lambda one: one.part).items():
+        of_part = {one.utterance for one in members}
+        without = of_part & lost.keys()
+        text = f"{len(without)} of {len(of_part)} {part} cannot be used"
+        if 100 * len(without) > percent * len(of_part):
+            remedy = f"mend, convert or remove what {LIST} in the new tree lists"
+            faults.append(f"{text}, over --allow-unusable {percent:g} percent; {remedy}")
+        elif without:
+            found = (_REASON.search(problem) for u, problem in lost.items() if u in without)
+            reasons = Counter(match[0] if match else "other" for match in found)
+            why = ", ".join(f"{n} {reason}" for reason, n in reasons.most_common())
+            remarks.append(f"{text} and were left out: {why}")
+    copies = sum(caution.startswith(_SAME) for one in recordings for caution in one.cautions)
+    if copies:
+        same = f"{counted(copies, 'recording')} with the samples of another one"
+        remarks.append(f"{same}: remove them, as copies are linked whoever speaks")
+    return {*lost}, remarks, faults

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..choices import grouped
-from ..errors import PrivacyEvalError, abbreviate, counted, printable
+from ..errors import PrivacyEvalError, abbreviate, counted, printable, refuse_names
 from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
 from ..io.files import opened, read_text
 from ..io.names import composed, composed_table
@@ -220,8 +220,7 @@ def refuse(names: Collection[str], where: Path, problem: str) -> None:
     ------
     PrivacyEvalError
     """
-    if names:
-        raise PrivacyEvalError(f"{where}: {problem}: {len(names)}: {abbreviate(list(names))}")
+    refuse_names(names, f"{where}: {problem}: {len(names)}")
 
 
 #: Utterance, speaker and session of a file.

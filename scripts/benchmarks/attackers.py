@@ -10,12 +10,11 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from privacy_eval.attackers.alignment import PENALTIES, no_alignment, ridge
+from privacy_eval.attackers.alignment import PENALTIES, Alignment, Cohorts, aligned_scores, ridge
 from privacy_eval.attackers.discriminant import lda
-from privacy_eval.attackers.normalization import Cohorts, aligned_scores
 from privacy_eval.attackers.words import words_scores
 from privacy_eval.speech.audio import Audio
-from privacy_eval.speech.spectrum import Spectrum
+from privacy_eval.speech.encoders import Spectrum
 
 from .measuring import Measure, Row, constant, processor
 from .speech import utterances
@@ -93,7 +92,7 @@ def normalization(number: int, _: Path) -> tuple[Measure, Measure]:
             np.partition(vectors @ others.T, cohort - 100, axis=1)
 
     return (
-        processor(lambda: aligned_scores(speakers, tests, no_alignment(), training)),
+        processor(lambda: aligned_scores(speakers, tests, Alignment(), training)),
         processor(products_and_sort),
     )
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacy_eval.asv.backend import BackendName, train_backend
-from privacy_eval.asv.enrollment import Enrollment
-from privacy_eval.asv.galleries import Gallery, rank_tests
+from privacy_eval.asv.galleries import Gallery, GalleryTests
+from privacy_eval.asv.inputs import Enrollment
 from privacy_eval.io.scores import read_score_array, read_scores
-from privacy_eval.io.scp import Vectors
+from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics import TrialScores, kaldi_eer, min_cllr
 
 from .measuring import (
@@ -116,8 +116,8 @@ def large_gallery(enrolled: int, tests: int = 2000) -> bool:
         spoken_by = Vectors(utt2spk, tuple(f"t{n}" for n in range(tests)), spoken)
         backends: tuple[BackendName, ...] = ("cosine", "plda")
         for backend in backends:
-            ranks = partial(rank_tests, gallery, spoken_by, utt2spk, backend=backend, model=model)
-            (seconds[backend],) = wall(ranks)()
+            attack = GalleryTests(gallery, spoken_by, utt2spk, backend, model)
+            (seconds[backend],) = wall(attack.rank)()
             rate = enrolled * tests / seconds[backend]
             print(f"{tests} tests among {enrolled}, {backend}: {rate:.3g} pairs per second")
     some, others = (generator.standard_normal((n, 512)) for n in (enrolled // 100, tests))

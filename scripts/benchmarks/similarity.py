@@ -11,7 +11,7 @@ import numpy as np
 from privacy_eval.asv.backend import train_backend
 from privacy_eval.asv.model_folder import load_backend, save_backend
 from privacy_eval.asv.voice_similarity import voice_similarity
-from privacy_eval.io.scp import read_vectors, write_vectors
+from privacy_eval.io.vectors import read_vectors, write_vectors
 from privacy_eval.metrics import VARIANTS, Variant
 from privacy_eval.simulate import Anonymization, VectorModel
 

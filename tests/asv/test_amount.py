@@ -16,10 +16,9 @@ from pytest import approx
 from support import ROOT, Run, cli, lines_to, write
 
 from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer
-from privacy_eval.asv.amount import KnownSpeech
-from privacy_eval.io.ids import sessions_of
-from privacy_eval.io.scores import read_scores, read_trials
-from privacy_eval.io.trial_speakers import with_speakers
+from privacy_eval.asv.galleries import KnownSpeech
+from privacy_eval.io.names import sessions_of
+from privacy_eval.io.scores import read_scores, read_trials, with_speakers
 from privacy_eval.metrics.amount import Amount, Tests, amount_curve, amounts
 from privacy_eval.metrics.pairing import pair
 

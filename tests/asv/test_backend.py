@@ -37,9 +37,7 @@ from privacy_eval.asv.backend import (
     train_lda,
     train_plda,
 )
-from privacy_eval.io.kaldi_objects import read_matrix, read_vector
-from privacy_eval.io.plda import Plda, read_plda
-from privacy_eval.io.scp import Vectors, read_vectors
+from privacy_eval.io.vectors import Plda, Vectors, read_matrix, read_plda, read_vector, read_vectors
 
 GOLDEN = ROOT / "tests" / "data" / "golden" / "plda"
 

@@ -15,9 +15,10 @@ from support import BACKEND, ENROLLS, TRIALS, SpeechTree, cli
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BACKENDS, BackendName, score_matrix
-from privacy_eval.asv.enrollment import Enrollment
-from privacy_eval.asv.galleries import Gallery, Identification, identified, rank_tests, ranked
-from privacy_eval.io.scp import Vectors
+from privacy_eval.asv.galleries import Gallery, GalleryTests
+from privacy_eval.asv.identification import Identification, identified, ranked
+from privacy_eval.asv.inputs import Enrollment
+from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics.identification import closed_set_linkage, linkage_of_beaters
 from privacy_eval.metrics.trials import Trials
 
@@ -56,8 +57,9 @@ class People:
         return Enrollment(folder / "spk2utt", members)
 
     def identify(self, sizes: list[int] | None = None, **options: Any) -> Identification:
-        options = {"backend": "cosine", "sizes": sizes, **options}
-        return identified(rank_tests(self.gallery, self.tests, self.utt2spk, **options), sizes)
+        options = {"backend": "cosine", **options}
+        attack = GalleryTests(self.gallery, self.tests, self.utt2spk, **options)
+        return identified(attack.rank(sizes), sizes)
 
 
 @pytest.fixture(name="people")
@@ -196,7 +198,7 @@ def test_trials_and_vectors_have_the_same_rates(tmp_path: Path) -> None:
     people = People(tmp_path, tests=12)
     for sizes in (None, [2, 4]):
         options: dict[str, Any] = {"replicates": 60, "seed": 3, "backend": "cosine"}
-        ranks = rank_tests(people.gallery, people.tests, people.utt2spk, sizes=sizes, **options)
+        ranks = GalleryTests(people.gallery, people.tests, people.utt2spk, **options).rank(sizes)
         want = identified(ranks, sizes, 2, 60, 3)
         found = pe.identify(compared(people), sizes, rank=2, bootstrap=60, seed=3)
         assert found.to_rows() == want.to_rows()

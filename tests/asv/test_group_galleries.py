@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy_eval.asv.enrollment import Enrollment
-from privacy_eval.asv.galleries import Gallery
-from privacy_eval.asv.group_galleries import groups_of_gallery, identify_groups
+from privacy_eval.asv.galleries import Gallery, GalleryTests
+from privacy_eval.asv.inputs import Enrollment
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io.labels import Labels
-from privacy_eval.io.scp import Vectors
+from privacy_eval.io.user_tables import Labels
+from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics.identification import GroupLinkage
 
 N, EACH, DIM = 7, 3, 3
@@ -82,9 +81,8 @@ def test_agrees_with_loops(
 ) -> None:
     gallery, tests, utt2spk = people(folder, seed)
     group_of = {s: label for s, label in zip(NAMES, labels, strict=True) if label}
-    found = identify_groups(
-        gallery, tests, utt2spk, group_of, backend="cosine", rank=rank, length=length
-    )
+    attack = GalleryTests(gallery, tests, utt2spk, "cosine", length=length)
+    found = attack.identify_groups(group_of, rank)
     slow = slow_groups(gallery, tests, group_of, length)
     assert list(found) == list(slow)
     sizes = [n for n, tested, _ in slow.values() if n > 1 and tested]
@@ -110,26 +108,27 @@ def test_intervals_and_distractors(tmp_path: Path) -> None:
     more = Vectors(tmp_path / "d.scp", ("d-1", "x-1"), np.ones((2, DIM), dtype=np.float32))
     distractors = Gallery(more, Enrollment(tmp_path / "d", {"d": ("d-1",), "x": ("x-1",)}))
     group_of = {s: "ab"[i % 2] for i, s in enumerate(NAMES)} | {"d": "a"}
-    options: dict[str, Any] = {"backend": "cosine", "replicates": 50, "distractors": distractors}
-    found = identify_groups(gallery, tests, utt2spk, group_of, **options)
+    plain = GalleryTests(gallery, tests, utt2spk, "cosine")
+    attack = replace(plain, replicates=50, distractors=distractors)
+    found = attack.identify_groups(group_of)
     assert {name: (of.n_enrolled, of.sizes) for name, of in found.items()} == {
         "a": (4, (3, 4)),  # the last test speaker is not enrolled, a distractor is
         "b": (3, (3,)),
     }
     assert not any(of.intervals for of in found.values())  # of three test speakers each
-    options |= {"distractors": None}
-    all_alike = identify_groups(gallery, tests, utt2spk, dict.fromkeys(NAMES, "all"), **options)
+    attack = replace(attack, distractors=None)
+    all_alike = attack.identify_groups(dict.fromkeys(NAMES, "all"))
     ((low, high),), (value,) = all_alike["all"].intervals, all_alike["all"].linkage
     assert low <= value <= high
-    whole = identify_groups(gallery, tests, utt2spk, dict.fromkeys(NAMES, "all"), backend="cosine")
+    whole = plain.identify_groups(dict.fromkeys(NAMES, "all"))
     assert whole["all"].sizes == (6,) and whole["all"].intervals == ()
 
 
 def test_labels_of_speakers_and_utterances(tmp_path: Path) -> None:
-    gallery, _, utt2spk = people(tmp_path, 1)
+    attack = GalleryTests(*people(tmp_path, 1))
 
     def groups(by_id: dict[str, str]) -> tuple[dict[str, str], list[str]]:
-        return groups_of_gallery(gallery, utt2spk, Labels(Path("m.csv"), "g", by_id))
+        return attack.groups(Labels(Path("m.csv"), "g", by_id))
 
     by_speaker = groups({s: "a" for s in NAMES[1:]})
     assert by_speaker == (dict.fromkeys(NAMES[1:], "a"), ["s0"])

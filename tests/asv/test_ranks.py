@@ -16,10 +16,10 @@ from support import cli, flipped_bits
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv import galleries
 from privacy_eval.asv.backend import BACKENDS, BackendName, score_matrix, train_backend
-from privacy_eval.asv.enrollment import Enrollment
-from privacy_eval.asv.galleries import Gallery, rank_tests
-from privacy_eval.asv.ranks import merge_ranks, read_all_ranks, read_ranks, write_ranks
-from privacy_eval.io.scp import Vectors
+from privacy_eval.asv.galleries import Gallery, GalleryTests
+from privacy_eval.asv.identification import merge_ranks, read_all_ranks, read_ranks, write_ranks
+from privacy_eval.asv.inputs import Enrollment
+from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics.identification import beaters
 
 DIM, JOBS = 3, (1, 2, 3)
@@ -69,11 +69,9 @@ def test_blocks_and_jobs_have_the_ranks_of_the_whole_matrix(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(galleries, "_BLOCK_SCORES", block)
         options |= {"distractors": distractors}
-        whole = rank_tests(gallery, tests, utt2spk, **options)
-        parts = {
-            Path(str(n)): rank_tests(gallery, tests, utt2spk, job=(n, jobs), **options)
-            for n in range(jobs, 0, -1)
-        }
+        attack = GalleryTests(gallery, tests, utt2spk, **options)
+        whole = attack.rank()
+        parts = {Path(str(n)): attack.rank(job=(n, jobs)) for n in range(jobs, 0, -1)}
     merged = merge_ranks(parts)
     assert whole.beaten == merged.beaten == expected
     assert merged.done == tuple(range(1, jobs + 1))

@@ -25,19 +25,24 @@ from privacy_eval.asv.backend import (
     score_matrix,
     train_backend,
 )
-from privacy_eval.asv.enrollment import Enrollment, load_enrollment
+from privacy_eval.asv.inputs import Enrollment, TreeVectors, backend_folder, load_enrollment
 from privacy_eval.asv.model_folder import (
     StoredBackend,
     load_backend,
     save_backend,
 )
-from privacy_eval.asv.tree_vectors import TreeVectors, backend_folder
 from privacy_eval.asv.trials import score_trials
 from privacy_eval.errors import InputWarning
-from privacy_eval.io.kaldi_objects import write_vector
-from privacy_eval.io.plda import Plda, read_plda, write_plda
 from privacy_eval.io.scores import format_scores, read_scores, read_trial_list, read_trials
-from privacy_eval.io.scp import Vectors, read_vectors, write_vectors
+from privacy_eval.io.vectors import (
+    Plda,
+    Vectors,
+    read_plda,
+    read_vectors,
+    write_plda,
+    write_vector,
+    write_vectors,
+)
 from privacy_eval.metrics import (
     VARIANTS,
     TrialScores,

@@ -35,7 +35,7 @@ from support import (
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BackendName, score_matrix
 from privacy_eval.asv.voice_similarity import SimilarityResult, voice_similarity, write_2020
-from privacy_eval.io.scp import Vectors
+from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics import VARIANTS, of_kind, similarity_metrics
 from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.numbers.cells import cells_from_results

@@ -24,23 +24,21 @@ from numpy.typing import NDArray
 from support import ATTACKERS, Run, cli, command, lines_to, needs_attackers, options_of
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.asv.enrollment import load_enrollment
+from privacy_eval.asv.inputs import load_enrollment
 from privacy_eval.attackers.alignment import (
     PENALTIES,
     Alignment,
     AlignmentName,
+    Cohorts,
     align,
+    aligned_scores,
+    cohort_statistics,
     mean_unit_vectors,
+    normalize_scores,
     ridge,
     unit_vectors,
 )
-from privacy_eval.attackers.disjoint import shared_speakers
-from privacy_eval.attackers.normalization import (
-    Cohorts,
-    aligned_scores,
-    cohort_statistics,
-    normalize_scores,
-)
+from privacy_eval.attackers.discriminant import shared_speakers
 from privacy_eval.choices import ALIGNMENTS
 from privacy_eval.io.scores import read_trial_list
 
@@ -132,7 +130,7 @@ def test_large_blocks_are_computed_in_pieces(monkeypatch: pytest.MonkeyPatch) ->
     x, y, cohort = drawn(0, 40, 3), drawn(1, 40, 3), drawn(2, 6, 3)
     whole = ridge(x, y).errors, cohort_statistics(x, cohort, 2)
     monkeypatch.setattr("privacy_eval.attackers.alignment._VALUES_AT_ONCE", 20)
-    monkeypatch.setattr("privacy_eval.attackers.normalization._SCORES_AT_ONCE", 20)
+    monkeypatch.setattr("privacy_eval.attackers.alignment._SCORES_AT_ONCE", 20)
     pieces = ridge(x, y).errors, cohort_statistics(x, cohort, 2)
     assert all(a == pytest.approx(b) for a, b in zip(pieces, whole, strict=True))
 

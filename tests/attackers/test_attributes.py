@@ -116,8 +116,8 @@ def test_a_constant_dimension_does_not_matter() -> None:
     labels = np.repeat([0, 1], 20)
     vectors = generator.normal(size=(40, 3)) + labels[:, None]
     constant = np.column_stack([vectors, np.full(40, 7.0)])
-    expected = fit_lda(vectors, labels).predict(vectors)
-    assert np.mean(fit_lda(constant, labels).predict(constant) == expected) > 0.9
+    expected = fit_lda(vectors, labels)(vectors)
+    assert np.mean(fit_lda(constant, labels)(constant) == expected) > 0.9
 
 
 def test_labels_permuted_over_speakers_leave_nothing() -> None:

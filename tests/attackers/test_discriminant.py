@@ -19,13 +19,13 @@ from privacy_eval.attackers.discriminant import (
     lda,
     learn_lda,
     mapped,
+    shared_speakers,
     standardization,
     training_remarks,
 )
-from privacy_eval.attackers.disjoint import shared_speakers
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.data_dir import utterance_of
-from privacy_eval.io.scp import Vectors
+from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics.trials import Trials
 
 GOLDEN = ROOT / "tests/data/golden/attackers"

@@ -29,7 +29,7 @@ from support import (
     utterances,
 )
 
-from privacy_eval.check import implausible, mismatches
+from privacy_eval.check import mismatches
 from privacy_eval.check import tree as tree_module
 from privacy_eval.check.findings import CREATABLE, TEAM
 from privacy_eval.io.files import OPEN_END
@@ -229,7 +229,7 @@ def test_any_exception_is_an_error_of_one_team(
 
         return wrapped
 
-    monkeypatch.setattr(implausible, "read_scores", broken(implausible.read_scores))
+    monkeypatch.setattr(tree_module, "read_scores", broken(tree_module.read_scores))
     monkeypatch.setattr(tree_module, "read_recognition", broken(tree_module.read_recognition))
     rows = check(tree, code=1)
     bad = [row for row in rows if row["team"] == "bad"]
@@ -284,7 +284,7 @@ def test_words_may_be_the_same_for_all_systems_voices_may_not(
     for system in ("now", "other"):
         folder = tmp_path / f"exp/results-{system}" / OA / attacker
         lines_to(folder / "scores", score_lines("of both systems"))
-    same = names(items(check(tree), implausible.SAME))
+    same = names(items(check(tree), tree_module.SAME))
     by = f"{OA} by {attacker}"
     assert same == ([] if attacker == "words" else [f"{by} = other {by}", f"{by} = now {by}"])
 
@@ -539,7 +539,7 @@ def test_scores_that_lack_trials_or_the_last_line_end(tmp_path: Path) -> None:
     path = changed(tree, "oa", lambda lines: lines[2:])
     path.write_text(path.read_text()[:-3])
     rows = check(tree, "--allow-missing")
-    assert items(rows, implausible.LEFT_OUT) == [f"{OA} (2 trials, 0 scores)"]
+    assert items(rows, tree_module.LEFT_OUT) == [f"{OA} (2 trials, 0 scores)"]
     assert items(rows, OPEN_END) == [OA]
     assert {row["status"] for row in rows if row["team"]} == {"incomplete"}
     assert {row["file"] for row in rows if row["team"]} == {str(path)}
@@ -804,15 +804,15 @@ def test_anonymized_scores_that_are_the_original_ones(tmp_path: Path) -> None:
     tree = scored(tmp_path)
     lines = tree.all_scores["oo"].read_text().splitlines()
     lines_to(tree.all_scores["oa"], lines[::-1])  # other bytes
-    assert items(check(tree), implausible.SAME) == [f"{OA} = {OO}"]
+    assert items(check(tree), tree_module.SAME) == [f"{OA} = {OO}"]
     numbers = [(*x.split()[:2], float(x.split()[2])) for x in lines]
     spread = float(np.std([x[2] for x in numbers]))
     for step, expected in ((9e-4, [f"{OA} = {OO}"]), (2e-3, [])):
         shifted = [f"{s} {u} {x + step * spread:.9f}" for s, u, x in numbers]
         lines_to(tree.all_scores["oa"], shifted)
-        assert items(check(tree), implausible.SAME) == expected
+        assert items(check(tree), tree_module.SAME) == expected
     shutil.copy(tree.all_scores["oa"], tree.all_scores["aa"])
-    assert items(check(tree), implausible.SAME) == [f"{AA} = {OA}"]
+    assert items(check(tree), tree_module.SAME) == [f"{AA} = {OA}"]
 
 
 def test_scores_of_another_system(tree: SpeechTree) -> None:
@@ -820,7 +820,7 @@ def test_scores_of_another_system(tree: SpeechTree) -> None:
         tree.results = f"exp/{team}/x/results-1"
         for which, wrong in (("oo", 0), ("oa", 3), ("aa", 2 if team == "a" else 1)):
             with_scores(tree, which, separated(5 + wrong, wrong=wrong))
-    assert items(check(tree), implausible.SAME) == [f"{OA} = b/x {OA}", f"{OA} = a/x {OA}"]
+    assert items(check(tree), tree_module.SAME) == [f"{OA} = b/x {OA}", f"{OA} = a/x {OA}"]
 
 
 def test_constant_scores(tmp_path: Path) -> None:
@@ -830,7 +830,7 @@ def test_constant_scores(tmp_path: Path) -> None:
     rows = check(tree)  # once per condition, and not as copies
     found = items(rows, CAVEATS["constant"].reason)
     assert {item.split(" (")[0] for item in found} == {OO, OA}
-    assert items(rows, implausible.SAME) == []
+    assert items(rows, tree_module.SAME) == []
     assert not any("EER" in row["problem"] for row in rows)
 
 
@@ -872,7 +872,7 @@ def test_anonymized_speech_that_is_easier_to_attack(tmp_path: Path) -> None:
     with_scores(tree, "oo", separated(5, wrong=3))
     with_scores(tree, "oa", separated(5, wrong=1))  # 8.3 %: below half, but of 12 targets
     with_scores(tree, "aa", separated(5))
-    assert items(check(tree), implausible.LOW) == [f"{AA} (0.0, original: 25.0 %)"]
+    assert items(check(tree), tree_module.LOW) == [f"{AA} (0.0, original: 25.0 %)"]
 
 
 # --- what results lack

@@ -12,7 +12,7 @@ import pytest
 from model_support import AUDIO, DATA, SYNTHETIC, expected, needs_onnxruntime, pin_tiny_ge2e
 from support import cli
 
-from privacy_eval.io.scp import read_vectors
+from privacy_eval.io.vectors import read_vectors
 from privacy_eval.speech import models
 from privacy_eval.speech.encoders import EncoderChoice
 from privacy_eval.speech.models import model_path

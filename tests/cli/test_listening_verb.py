@@ -17,7 +17,7 @@ from privacy_eval.listening.evaluation import evaluate_ratings
 from privacy_eval.listening.store import read_listening_test
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import to_json
-from privacy_eval.simulate.ratings import INVERTS, simulate_ratings
+from privacy_eval.simulate.demo_tree import INVERTS, simulate_ratings
 
 PROTOCOL = load_protocol("vpc2020")
 KEY = "".join(

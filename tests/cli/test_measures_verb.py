@@ -11,7 +11,7 @@ import pytest
 from support import cli
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.measures import read_measures
+from privacy_eval.io.user_tables import read_measures
 
 #: Speaker means 2 and 4, of two and one utterances.
 ROWS = "utterance,mos,who\nu1,1.5,ann\nu2,2.5,ann\nu3,4,bob\n"

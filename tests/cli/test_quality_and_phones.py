@@ -12,7 +12,7 @@ import soundfile
 from support import cli
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.speech import dnsmos, phones
+from privacy_eval.speech import utility
 from privacy_eval.speech.audio import Audio
 
 pytest.importorskip("kaldialign", reason="the extra wer is not installed")
@@ -22,7 +22,7 @@ class Quality:
     def rate(self, audio: Audio) -> dict[str, float]:
         if audio.samples.size < 200:
             raise PrivacyEvalError("too short")
-        return dict.fromkeys(dnsmos.QUALITIES, audio.samples.size / 1000)
+        return dict.fromkeys(utility.QUALITIES, audio.samples.size / 1000)
 
 
 class Recognizer:
@@ -37,8 +37,8 @@ class Recognizer:
 
 @pytest.fixture(name="data")
 def _data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(dnsmos, "load_dnsmos", lambda cache: Quality())
-    monkeypatch.setattr(phones, "load_phone_recognizer", Recognizer)
+    monkeypatch.setattr(utility, "load_dnsmos", lambda cache: Quality())
+    monkeypatch.setattr(utility, "load_phone_recognizer", Recognizer)
     return folder(tmp_path / "data", {"s1-a": 1000, "s1-b": 3000, "s2-a": 2000})
 
 
@@ -74,9 +74,9 @@ def test_another_level_than_that_of_original_speech(
 ) -> None:
     class Level(Quality):
         def rate(self, audio: Audio) -> dict[str, float]:
-            return {**super().rate(audio), "level_db": dnsmos.level_db(audio)}
+            return {**super().rate(audio), "level_db": utility.level_db(audio)}
 
-    monkeypatch.setattr(dnsmos, "load_dnsmos", lambda cache: Level())
+    monkeypatch.setattr(utility, "load_dnsmos", lambda cache: Level())
     folders = {}
     for name, peak in (("o", 1000 * factor), ("a", 1000)):
         folders[name] = folder(tmp_path / name, {"s1-a": 1000, "s2-a": 1000})

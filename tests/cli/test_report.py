@@ -51,7 +51,7 @@ from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report import figures
-from privacy_eval.report.figures import all_figures, bars, det, write_figures
+from privacy_eval.report.figures import all_figures, bars, curves, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
 from privacy_eval.report.page import Front
 from privacy_eval.report.table_files import write_tables
@@ -680,10 +680,10 @@ def test_current_records_are_recognized_without_numpy(measured: SpeechTree, tmp_
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two figures of bars and one of curves, in place of all."""
-    for module, count in ((bars, 2), (det, 1)):
-        draw = module.figures
+    for module, name, count in ((bars, "figures", 2), (curves, "det_figures", 1)):
+        draw = getattr(module, name)
         monkeypatch.setattr(
-            module, "figures", lambda data, d=draw, n=count: itertools.islice(d(data), n)
+            module, name, lambda data, d=draw, n=count: itertools.islice(d(data), n)
         )
     monkeypatch.setattr(figures, "KINDS", [k for k in figures.KINDS if k.name in ("bars", "det")])
 

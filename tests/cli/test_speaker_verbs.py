@@ -33,12 +33,12 @@ from support import (
 
 import privacy_eval.stages.collect as collecting
 from privacy_eval.asv.backend import BACKENDS, score_matrix, train_backend
-from privacy_eval.asv.enrollment import load_enrollment
+from privacy_eval.asv.inputs import load_enrollment
 from privacy_eval.asv.model_folder import load_backend
 from privacy_eval.asv.trials import score_trials
 from privacy_eval.asv.voice_similarity import voice_similarity
 from privacy_eval.choices import DEMO_MARKER
-from privacy_eval.io.scp import read_vectors, write_vectors
+from privacy_eval.io.vectors import read_vectors, write_vectors
 from privacy_eval.metrics import VARIANTS
 from privacy_eval.products.freshness import NOTE
 from privacy_eval.results.json_store import read_results
@@ -320,7 +320,7 @@ def first_line(target: str) -> Callable[[Files], None]:
 
 
 #: By name: what is done, and facts that the message of both verbs tells; damaged vectors are in
-#: tests/io/test_scp.py.
+#: tests/io/test_vectors.py.
 BAD: dict[str, tuple[Callable[[Files], object], str]] = {
     "no plda": (lambda f: (f.root / BACKEND / "plda").unlink(), "xvect_train_clean_360: .* plda"),
     "two dimensions": (four_dimensions, r"xvector.scp: .*vectors of \d dimensions, .* \d"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support import ROOT, Run, cli
 
-from privacy_eval.metrics.recall import recalls
+from privacy_eval.metrics.utility import recalls
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ def test_the_array_of_ids_may_have_any_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: str
 ) -> None:
     monkeypatch.chdir(CASE)
-    from privacy_eval.io.scp import read_vectors
+    from privacy_eval.io.vectors import read_vectors
 
     read = read_vectors(Path("xvector.scp"))
     np.savez(tmp_path / "x.npz", **{names: np.array(read.ids), "embeddings": read.matrix})

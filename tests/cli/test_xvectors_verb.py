@@ -14,7 +14,7 @@ import soundfile
 from support import ROOT, Run, cli, write
 
 from privacy_eval.asv.model_folder import save_vectors
-from privacy_eval.io.scp import read_vectors
+from privacy_eval.io.vectors import read_vectors
 
 SPEECH = ROOT / "tests" / "data" / "speech"
 NETWORKS = SPEECH / "networks"

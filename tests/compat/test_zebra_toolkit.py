@@ -23,7 +23,7 @@ from support import cli, command
 from privacy_eval.compat.zebra import assess, export, pav_llrs, plot, read_tags, show
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import TrialScores, min_cllr
-from privacy_eval.metrics.zebra import individual_disclosure
+from privacy_eval.metrics.llr import individual_disclosure
 
 CASE = "lazy_informed"
 SCORES, KEY = GOLDEN / CASE / "scores.gz", GOLDEN / CASE / "trials.gz"
@@ -66,9 +66,9 @@ export([profile], 'my-experiment', 'png')
 
 def test_low_level_snippet() -> None:
     ours = """
-from privacy_eval.metrics.zebra import zebra_number
+from privacy_eval.metrics.llr import zebra_number
 from privacy_eval.metrics import TrialScores, zebra
-from privacy_eval.metrics.curves import expected_cost_reduction
+from privacy_eval.metrics.llr import expected_cost_reduction
 scores = TrialScores(classA_scores, classB_scores)
 disclosure = zebra(scores, variant='challenge')
 dece, max_abs_LLR_base10, cat_tag = disclosure.population, disclosure.individual, disclosure.tag

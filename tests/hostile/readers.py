@@ -38,6 +38,7 @@ from support import ANON, GOLDEN, OTHER_PROTOCOL, ROOT, imported
 from privacy_eval import PrivacyEvalError
 from privacy_eval.compat.zebra import read_tags
 from privacy_eval.io import text_table
+from privacy_eval.io.arrays import TensorView, read_torch, read_torch_matrix
 from privacy_eval.io.data_dir import (
     combine_data_dirs,
     read_data_dir,
@@ -47,24 +48,21 @@ from privacy_eval.io.data_dir import (
     read_utt2spk,
     subset_data_dir,
 )
-from privacy_eval.io.edition_summary import parse_rank
 from privacy_eval.io.files import digest, read_bytes, read_text
-from privacy_eval.io.json_text import load_json
-from privacy_eval.io.kaldi_objects import (
+from privacy_eval.io.ratings import Ratings, read_ratings
+from privacy_eval.io.results_txt import format_results_txt, parse_rank, parse_results_txt
+from privacy_eval.io.schema import from_plain, load_json, to_plain
+from privacy_eval.io.scores import read_scores, read_trial_list, read_trials
+from privacy_eval.io.transcripts import read_transcripts
+from privacy_eval.io.user_tables import read_predictions
+from privacy_eval.io.vectors import (
+    Plda,
     binary_array,
     read_matrix,
+    read_plda,
     read_vector,
+    read_vectors,
 )
-from privacy_eval.io.plda import Plda, read_plda
-from privacy_eval.io.predictions import read_predictions
-from privacy_eval.io.ratings import Ratings, read_ratings
-from privacy_eval.io.results_txt import format_results_txt, parse_results_txt
-from privacy_eval.io.schema import from_plain, to_plain
-from privacy_eval.io.scores import read_scores, read_trial_list, read_trials
-from privacy_eval.io.scp import read_vectors
-from privacy_eval.io.torch_files import TensorView, read_torch
-from privacy_eval.io.torch_vectors import read_torch_matrix
-from privacy_eval.io.transcripts import read_transcripts
 from privacy_eval.io.wer import format_wer_line, read_wer_folder
 from privacy_eval.io.yaml_text import parse_yaml
 from privacy_eval.metrics.pairing import pair
@@ -91,8 +89,7 @@ from privacy_eval.results.records import (
     VerificationRecord,
 )
 from privacy_eval.speech.audio import Audio, AudioReader
-from privacy_eval.speech.front_ends import FRONT_ENDS, FrontEnd, read_front_end
-from privacy_eval.speech.onnx_encoder import open_onnx
+from privacy_eval.speech.onnx_encoder import FRONT_ENDS, FrontEnd, open_onnx, read_front_end
 from privacy_eval.speech.xvector import load_extractor
 from privacy_eval.study.protocol import StudyProtocol, study_from_dict
 from privacy_eval.tree.conditions import SetCondition
@@ -772,7 +769,7 @@ def check_ratings(content: bytes, result: Ratings) -> None:
 
 def check_study(content: bytes, result: StudyProtocol) -> None:
     """Read back from its own values it is the same."""
-    assert from_plain(StudyProtocol, result.to_dict(), "again") == result
+    assert from_plain(StudyProtocol, to_plain(result), "again") == result
 
 
 #: Text of ids and numbers of every script, all kinds of blanks and line ends.

@@ -16,7 +16,7 @@ import numpy as np
 from inputs import BOM
 
 from privacy_eval.io.files import digest
-from privacy_eval.io.kaldi_objects import MAX_BINARY_DIMENSION
+from privacy_eval.io.vectors import MAX_BINARY_DIMENSION
 
 Row = tuple[str, ...]
 #: An array as plain values: shape and bytes.

@@ -14,7 +14,7 @@ import pytest
 import soundfile
 from support import cli
 
-from privacy_eval.io.scp import write_vectors
+from privacy_eval.io.vectors import write_vectors
 
 #: Three references of eleven words, as Kaldi writes them.
 REFERENCE = "a1-1 the cat sat on the mat\na1-2 dogs bark\nb2-1 hello there general\n"

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from support import cli, lines_to
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io import arrow as arrow_module
-from privacy_eval.io.arrow import arrow_blocks
+from privacy_eval.io import text_table
 from privacy_eval.io.scores import read_scores, read_trial_list, read_trials
+from privacy_eval.io.text_table import arrow_blocks
 from privacy_eval.metrics.pairing import pair
 
 pa = pytest.importorskip("pyarrow", reason="the extra `arrow` is not installed")
@@ -74,7 +74,7 @@ def test_parts_are_read_as_text_is(
     tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Parts of three rows, with labels of their own or of a key."""
-    monkeypatch.setattr(arrow_module, "_BATCH_ROWS", 3)
+    monkeypatch.setattr(text_table, "_BATCH_ROWS", 3)
     table = write(tmp_path / "scores", COLUMNS)
 
     def score_at(names: Sequence[str]) -> dict[str, int]:

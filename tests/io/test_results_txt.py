@@ -9,12 +9,9 @@ import pytest
 from support import ANON, B1, B2, ORIG, SUMMARY
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.results_txt import (
-    format_results_txt,
-    parse_results_txt,
-)
+from privacy_eval.io.results_txt import format_results_txt, parse_results_txt
 from privacy_eval.metrics.eer import eer_percent
-from privacy_eval.metrics.zebra import zebra_number
+from privacy_eval.metrics.llr import zebra_number
 
 CONDITION = "ASV-libri_dev_enrolls-libri_dev_trials_f"
 

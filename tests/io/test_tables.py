@@ -12,10 +12,8 @@ from support import cli, write
 from privacy_eval import PrivacyEvalError
 from privacy_eval.errors import UsageError
 from privacy_eval.io.data_dir import read_spk2gender, read_utt2dur, read_utt2spk
-from privacy_eval.io.labels import read_labels
-from privacy_eval.io.measures import read_measures
-from privacy_eval.io.predictions import read_predictions
 from privacy_eval.io.ratings import read_ratings
+from privacy_eval.io.user_tables import read_labels, read_measures, read_predictions
 
 #: Numbers as ids of speakers, as LibriSpeech has them: an index of rows looks alike.
 SEX = {"2": "m", "0": "f", "1": "f", "3": "m"}

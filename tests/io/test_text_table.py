@@ -13,12 +13,7 @@ from hypothesis import strategies as st
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io import text_table
-from privacy_eval.io.text_table import (
-    Column,
-    decimals,
-    distinct,
-    split_columns,
-)
+from privacy_eval.io.text_table import Coder, Column, decimals, split_columns
 
 
 @pytest.fixture(params=[16, 1 << 18], scope="module", autouse=True)
@@ -156,8 +151,9 @@ def test_distinct_texts_in_the_order_of_their_first_rows(factor: int, texts: lis
     (column,) = split_columns("\n".join(texts).encode(), ("id",), NAME)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_table, "_HASH_FACTOR", factor)
-        rows, numbers = distinct(column)
-    names = column.take(rows).tolist()
+        coder = Coder()
+        numbers = coder.codes(column)
+    names = coder.names
     assert names == list(dict.fromkeys(texts))
     assert [names[number] for number in numbers] == texts
 
@@ -179,7 +175,7 @@ def test_codes_of_blocks_are_those_of_a_dictionary(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_table, "_HASH_FACTOR", factor)
         patch.setattr(text_table, "_FEWEST_SLOT_BITS", bits)
-        coder = text_table.Coder()
+        coder = Coder()
         for texts in blocks:
             (column,) = split_columns("\n".join(texts).encode(), ("id",), NAME)
             assert coder.codes(column).tolist() == [place.setdefault(t, len(place)) for t in texts]

@@ -23,7 +23,7 @@ from privacy_eval.io.transcripts import (
     read_segments,
     read_transcripts,
 )
-from privacy_eval.metrics.wer import WordErrors
+from privacy_eval.metrics.utility import WordErrors
 from privacy_eval.stages.word_errors import WordErrorCounts, count_word_errors
 
 GOLDEN = ROOT / "tests" / "data" / "golden" / "sclite"

@@ -37,8 +37,8 @@ from privacy_eval.listening.store import (
     to_csv,
 )
 from privacy_eval.metrics import TrialScores, score_metrics
-from privacy_eval.metrics.comparison import holm
-from privacy_eval.simulate.ratings import INVERTS, ONE_VALUE, STOPS_EARLY
+from privacy_eval.metrics.confidence import holm
+from privacy_eval.simulate.demo_tree import INVERTS, ONE_VALUE, STOPS_EARLY
 
 NO_METRICS = {
     **dict.fromkeys(("data_set", "gender")),

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+import pytest
 from hypothesis import strategies as st
+
+from privacy_eval.metrics import VARIANTS, TrialScores
+
+each_variant = pytest.mark.parametrize("variant", VARIANTS)
 
 ScoreLists = tuple[list[float], list[float]]
 
@@ -32,3 +40,22 @@ def untied(draw: st.DrawFn, max_trials: int = 40) -> ScoreLists:
 def any_scores(max_trials: int = 40) -> st.SearchStrategy[ScoreLists]:
     """With ties and without."""
     return tied(max_trials) | untied(max_trials)
+
+
+def normal_scores(trials: int, share: float = 0.1, *, scale: float = 1.0) -> TrialScores:
+    generator = np.random.default_rng(trials)
+    targets = int(trials * share)
+    return TrialScores(
+        scale * (generator.standard_normal(targets) + 1.5),
+        scale * generator.standard_normal(trials - targets),
+    )
+
+
+def operating_points(target: list[float], nontarget: list[float]) -> set[tuple[float, float]]:
+    """Miss and false-alarm rates at every threshold."""
+    points = set()
+    for threshold in {*target, *nontarget, math.inf}:
+        missed = sum(t < threshold for t in target)
+        accepted = sum(n >= threshold for n in nontarget)
+        points.add((missed / len(target), accepted / len(nontarget)))
+    return points

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from support import lines_to
 
 import privacy_eval as pe
-from privacy_eval.io.trial_speakers import with_speakers
+from privacy_eval.io.scores import with_speakers
 from privacy_eval.metrics import METRICS, Evaluation, Trials, score_metrics, speaker_bootstrap
-from privacy_eval.metrics.comparison import compare_evaluations, holm, subtract
 from privacy_eval.metrics.confidence import (
     difference_p_value,
     expanded_interval,
+    holm,
     least_replicates,
+    subtract,
 )
+from privacy_eval.metrics.evaluation import compare_evaluations
 from privacy_eval.metrics.pairing import rows_of_same
 
 SPEAKERS = [f"s{n}" for n in range(6)]

@@ -9,12 +9,12 @@ import pytest
 import reference_metrics as reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from strategies import ScoreLists, any_scores
+from scipy.special import ndtri
+from strategies import ScoreLists, any_scores, each_variant, normal_scores, operating_points
 
-from privacy_eval.metrics import VARIANTS, TrialScores, Variant, min_dcf
-from privacy_eval.metrics.detection import miss_rate
+from privacy_eval.metrics import TrialScores, Variant, min_dcf
+from privacy_eval.metrics.detection import BAND_FALSE_ALARM, Det, det_curve, miss_rate
 
-each_variant = pytest.mark.parametrize("variant", VARIANTS)
 labelled = st.lists(st.tuples(st.integers(0, 4).map(float), st.booleans()), min_size=2).filter(
     lambda trials: len({is_target for _, is_target in trials}) == 2
 )
@@ -132,3 +132,68 @@ def test_miss_rates_at_fractions_of_many_digits(rate: float) -> None:
     threshold = sorted(nontarget)[-1 - allowed]
     expected = sum(score <= threshold for score in target) / 50
     assert miss_rate(TrialScores(target, nontarget), false_alarm=rate) == expected
+
+
+# DET
+
+
+def test_bands_have_even_steps_on_the_axis_of_a_det_plot() -> None:
+    np.testing.assert_allclose(ndtri(BAND_FALSE_ALARM), np.arange(-32, 33) / 10, atol=1e-12)
+
+
+def test_det_by_hand() -> None:
+    # N 0, T and N 1, T 2: the tie is one step in both rates.
+    det = det_curve(TrialScores([1.0, 2.0], [0.0, 1.0]))
+    assert det.miss.tolist() == [0, 0, 0.5, 1]
+    assert det.false_alarm.tolist() == [1, 0.5, 0, 0]
+
+
+@settings(max_examples=80)
+@given(scores=any_scores())
+def test_det_has_the_corners_of_all_operating_points(scores: ScoreLists) -> None:
+    det = det_curve(TrialScores(*scores))
+    assert (det.miss[0], det.false_alarm[0]) == (0, 1)
+    assert (det.miss[-1], det.false_alarm[-1]) == (1, 0)
+    assert np.all(np.diff(det.miss) >= 0) and np.all(np.diff(det.false_alarm) <= 0)
+    points = operating_points(*scores)
+    kept = set(zip(det.miss.tolist(), det.false_alarm.round(12).tolist(), strict=True))
+    assert kept <= {(m, round(f, 12)) for m, f in points}
+    # What is not kept lies between neighbours that differ in one rate alone.
+    for miss, false_alarm in points:
+        after = int(np.searchsorted(det.miss - det.false_alarm, miss - false_alarm - 1e-12))
+        left, right = max(after - 1, 0), after
+        assert det.miss[left] - 1e-12 <= miss <= det.miss[right] + 1e-12
+        assert det.false_alarm[right] - 1e-12 <= false_alarm <= det.false_alarm[left] + 1e-12
+        if (miss, round(false_alarm, 12)) not in kept:
+            assert miss == det.miss[left] == det.miss[right]
+
+
+@pytest.mark.parametrize("decimals", [None, 1])
+@pytest.mark.parametrize("trials", [3_000, 60_000])
+def test_thinned_det_is_accurate_on_the_probit_scale(trials: int, decimals: int | None) -> None:
+    scores = normal_scores(trials, 0.4)
+    if decimals is not None:
+        scores = TrialScores(scores.target.round(decimals), scores.nontarget.round(decimals))
+    det = det_curve(scores)
+    assert det.miss.size <= 500
+    thresholds = np.unique(np.concatenate([scores.target, scores.nontarget]))
+    miss = np.searchsorted(scores.target, thresholds) / scores.n_target
+    false_alarm = 1 - np.searchsorted(scores.nontarget, thresholds) / scores.n_nontarget
+    # Every operating point lies in the box of its neighbours, and boxes that hold one are small.
+    after = np.searchsorted(_spread(det, scores), _probits(miss, false_alarm, scores) - 1e-9)
+    after = np.clip(after, 1, det.miss.size - 1)
+    assert np.all(det.miss[after - 1] <= miss + 1e-12) and np.all(miss <= det.miss[after] + 1e-12)
+    assert np.all(det.false_alarm[after] <= false_alarm + 1e-12)
+    size = np.diff(_spread(det, scores))[after - 1]
+    inside = (miss != det.miss[after]) & (miss != det.miss[after - 1])
+    inside &= (false_alarm != det.false_alarm[after]) & (false_alarm != det.false_alarm[after - 1])
+    assert size[inside].max(initial=0) < 0.08
+
+
+def _probits(miss: np.ndarray, false_alarm: np.ndarray, scores: TrialScores) -> np.ndarray:
+    m, n = 0.5 / scores.n_target, 0.5 / scores.n_nontarget
+    return ndtri(np.clip(miss, m, 1 - m)) - ndtri(np.clip(false_alarm, n, 1 - n))
+
+
+def _spread(det: Det, scores: TrialScores) -> np.ndarray:
+    return _probits(det.miss, det.false_alarm, scores)

@@ -21,7 +21,7 @@ from support import cli
 from privacy_eval.io.transcripts import pair_transcripts
 from privacy_eval.metrics import TrialScores
 from privacy_eval.metrics.dialects import DIALECTS, MIN_DCF_DIALECTS, eer_dialects, min_dcf_dialects
-from privacy_eval.metrics.wer import SpeakerErrors, WordErrors, total, word_errors
+from privacy_eval.metrics.utility import SpeakerErrors, WordErrors, total, word_errors
 
 GOLDEN = FOLDER.parent / "dialects"
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text())

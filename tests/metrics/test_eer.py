@@ -12,10 +12,9 @@ import pytest
 import reference_metrics as reference
 from golden import TABLE_1, GoldenScores, table_1
 from hypothesis import given, settings
-from strategies import ScoreLists, any_scores
+from strategies import ScoreLists, any_scores, each_variant
 
 from privacy_eval.metrics import (
-    VARIANTS,
     TrialScores,
     Variant,
     bengio_mariethoz_interval,
@@ -171,7 +170,7 @@ def test_table_1_of_the_comparative_study(case: int) -> None:
     assert np.mean(scores.target < 4.5) == np.mean(scores.nontarget > 4.5) == 0.25
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@each_variant
 @settings(max_examples=50)
 @given(scores=any_scores())
 def test_rocch_is_below_every_threshold(scores: ScoreLists, variant: Variant) -> None:

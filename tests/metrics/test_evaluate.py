@@ -13,8 +13,7 @@ from latex_support import compiled, needs_latex
 import privacy_eval as pe
 from privacy_eval.metrics import Evaluation, Trials
 from privacy_eval.metrics.amount import AmountCurve
-from privacy_eval.metrics.comparison import Comparison
-from privacy_eval.metrics.evaluation import Evaluations
+from privacy_eval.metrics.evaluation import Comparison, Evaluations
 from privacy_eval.metrics.groups import GroupReport
 from privacy_eval.metrics.printed import CHANCE_OF_ZEBRA, Printed
 from privacy_eval.metrics.worst_case import WorstCase

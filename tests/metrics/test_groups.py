@@ -17,9 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import ROOT, Run, cli, lines_to
 
-from privacy_eval.io.labels import age_bands
-from privacy_eval.io.scores import read_scores, read_trials
-from privacy_eval.io.trial_speakers import with_speakers
+from privacy_eval.io.scores import read_scores, read_trials, with_speakers
+from privacy_eval.io.user_tables import age_bands
 from privacy_eval.metrics.groups import (
     KINDS,
     GroupReport,

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import ScoreLists
+from scipy import integrate
+from scipy.stats import norm
+from strategies import ScoreLists, any_scores, each_variant, normal_scores
 
-from privacy_eval.metrics import VARIANTS, TrialScores, Variant, linkability
-
-each_variant = pytest.mark.parametrize("variant", VARIANTS)
+from privacy_eval.metrics import TrialScores, Variant, linkability
+from privacy_eval.metrics.linkability import densities
+from privacy_eval.metrics.registry import score_curves
 
 # 20 targets, so 2 bins, over 0 to 4: [0, 2) and [2, 4]. Targets 5 and 15 of 20, nontargets 8
 # and 2 of 10. LR 0.25/0.8 < 1 and 0.75/0.2 = 3.75: D = 0 and 2*3.75/4.75 - 1 = 11/19.
@@ -115,3 +117,55 @@ def test_any_floats_give_a_value_in_range(
 ) -> None:
     value = linkability(TrialScores(target, nontarget), variant=variant).value
     assert 0 <= value <= 1 + 1e-12
+
+
+# Densities, and curves of all metrics
+
+
+def test_density_agrees_with_kernel_estimate() -> None:
+    scores = normal_scores(2_000, 0.5)
+    actual = densities(scores)
+    assert actual.scores.size == 256
+    for values, density in ((scores.target, actual.target), (scores.nontarget, actual.nontarget)):
+        quartiles = np.quantile(values, [0.25, 0.75])
+        width = 0.9 * min(values.std(), np.ptp(quartiles) / 1.34) * values.size**-0.2
+        slow = norm.pdf(actual.scores[:, None], values, width).mean(axis=1)
+        np.testing.assert_allclose(density, slow, atol=0.02 * slow.max())
+        assert integrate.trapezoid(density, actual.scores) == pytest.approx(1, abs=0.01)
+
+
+@given(scores=any_scores(), shift=st.integers(-8, 8))
+@settings(max_examples=40)
+def test_density_follows_shift_and_scale(scores: ScoreLists, shift: int) -> None:
+    first = densities(TrialScores(*scores))
+    target, nontarget = (np.array(s) * 4 + shift for s in scores)
+    if first.scores[-1] - first.scores[0] == 1:  # all equal: the range is 1 whatever they are
+        return
+    second = densities(TrialScores(target, nontarget))
+    np.testing.assert_allclose(second.scores, first.scores * 4 + shift, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(second.target * 4, first.target, rtol=1e-6, atol=1e-9)
+    assert np.all(first.target >= 0) and np.all(first.nontarget >= 0)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "scores",
+    [
+        ([2.0] * 3, [2.0] * 4),
+        ([1.7e308], [-1.7e308]),
+        ([5e-324], [0.0]),
+        ([1.0, 1.0], [0.0]),
+        ([1e9] + [0.0] * 50, [0.0, 1.0]),
+    ],
+)
+def test_curves_of_extreme_scores_are_finite(scores: ScoreLists) -> None:
+    trials = TrialScores(*scores)
+    curves = score_curves(trials)
+    for name, values in curves.items():
+        assert np.all(np.isfinite(values)), name
+    edges = linkability(trials).edges
+    assert curves["density_scores"][[0, -1]].tolist() == edges[[0, -1]].tolist()
+
+
+def test_curves_are_small_however_many_trials() -> None:
+    assert sum(v.nbytes for v in score_curves(normal_scores(100_000, 0.5)).values()) < 32_000

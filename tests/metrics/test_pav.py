@@ -12,7 +12,7 @@ import reference_metrics as reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
-from strategies import ScoreLists, any_scores
+from strategies import ScoreLists, any_scores, each_variant
 
 from privacy_eval.metrics import VARIANTS, TrialScores, Variant
 from privacy_eval.metrics.pav import Groups, PavBlocks, pav, sloped_llr, with_laplace
@@ -177,7 +177,7 @@ def test_blocks_of_dummies_are_removed() -> None:
     assert blocks.llr.tolist() == pytest.approx([math.log(2 / 3)], abs=1e-15)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@each_variant
 @settings(max_examples=60)
 @given(scores=any_scores())
 def test_laplace_agrees_with_explicit_dummies(scores: ScoreLists, variant: Variant) -> None:
@@ -193,7 +193,7 @@ def test_laplace_agrees_with_explicit_dummies(scores: ScoreLists, variant: Varia
 # PAV of scores
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@each_variant
 @settings(max_examples=60)
 @given(scores=any_scores())
 def test_pav_of_scores_agrees_with_reference(scores: ScoreLists, variant: Variant) -> None:

@@ -17,13 +17,12 @@ import reference_metrics as reference
 from golden import GoldenScores
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from strategies import ScoreLists, any_scores, tied
+from strategies import ScoreLists, any_scores, each_variant, tied
 from support import assert_golden
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import (
     METRICS,
-    VARIANTS,
     Metric,
     TrialScores,
     Variant,
@@ -42,8 +41,6 @@ SCORE_METRICS = of_kind("scores")
 LOW_FALSE_ALARMS = ("min_dcf_0.01", "min_dcf_0.001", "miss_at_fa_0.01", "miss_at_fa_0.001")
 #: Depend on the order of the scores alone.
 RANK_METRICS = SCORE_METRICS.keys() - {"cllr", "linkability"}
-
-each_variant = pytest.mark.parametrize("variant", VARIANTS)
 
 
 def test_entries_of_the_registry_are_complete() -> None:
@@ -396,8 +393,9 @@ def test_bad_scores_are_an_error(target: list[float], nontarget: list[float], me
 _ALL_NUMBERS = """
 import hashlib, numpy as np
 from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics
-from privacy_eval.metrics.curves import dcf_profile, densities, expected_cost_reduction
-from privacy_eval.metrics.zebra import ece_profile
+from privacy_eval.metrics.llr import dcf_profile, expected_cost_reduction
+from privacy_eval.metrics.linkability import densities
+from privacy_eval.metrics.llr import ece_profile
 digest, drawn = hashlib.sha256(), np.random.default_rng(0)
 for size in (7, 100, 3001):
     scores = TrialScores(drawn.normal(1, 1, size).round(3), drawn.normal(-1, 1, 3 * size).round(3))

@@ -12,9 +12,9 @@ from strategies import ScoreLists, any_scores
 
 from privacy_eval import metrics
 from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics
+from privacy_eval.metrics.llr import individual_disclosure, population_disclosure
 from privacy_eval.metrics.pav import Sets
 from privacy_eval.metrics.trial_scores import bin_edges
-from privacy_eval.metrics.zebra import individual_disclosure, population_disclosure
 
 #: Of whose differences none overflows.
 scores_of_any_size = st.floats(-8e307, 8e307) | st.sampled_from([0.0, 5e-324, 1e-320, 1.0, 1e300])

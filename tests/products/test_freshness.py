@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gzip
 import hashlib
 import json
 import os
 import shutil
+import stat
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from study_support import small_study
 from support import (
     ENROLLS,
@@ -24,6 +31,7 @@ from support import (
     SMALL_PROTOCOL_2022,
     TRIALS,
     SpeechTree,
+    Tree,
     experiment_of,
     lines_to,
     make_planned,
@@ -35,19 +43,38 @@ from support import (
 )
 
 import privacy_eval
-from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.errors import PROGRESS, OutputError, PrivacyEvalError, UsageError
+from privacy_eval.io.files import Inputs
 from privacy_eval.products import freshness
-from privacy_eval.products.freshness import NOTE, Outcome, Product, Run, write_set
+from privacy_eval.products.freshness import (
+    DEBUG,
+    NOTE,
+    Content,
+    MissingInput,
+    Outcome,
+    Product,
+    Run,
+    Sources,
+    bring_up_to_date,
+    estimate_lines,
+    key_path,
+    metrics_cost,
+    scoring_cost,
+    similarity_cost,
+    split,
+    user_key,
+    write_set,
+)
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.simulate.network import mfcc_statistics_network
+from privacy_eval.simulate.speech import mfcc_statistics_network
 from privacy_eval.speech.audio import AudioReader
-from privacy_eval.stages.access import VECTORS_NOTE, TreeAccess
+from privacy_eval.stages.access import AsvSystems, TreeAccess
 from privacy_eval.stages.anonymize import McAdams, anonymize_data
 from privacy_eval.stages.asv_scores import make_scores, train_backends
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.disclosure import GalleryOptions, plan_identification
-from privacy_eval.stages.privacy_metrics import Options, evaluate_tree
-from privacy_eval.stages.similarity import plan_similarity
+from privacy_eval.stages.privacy_metrics import Options, condition_cost, evaluate_tree
+from privacy_eval.stages.similarity import trial_set_cost
 from privacy_eval.stages.subsets import make_subsets
 from privacy_eval.stages.xvectors import make_vectors
 from privacy_eval.study.run import run_tasks, study_tasks
@@ -260,7 +287,7 @@ def of_study(root: Path) -> Case:
         lambda run: run_tasks(tasks, root, seed=int(seed.read_text()), run=run),
         lambda: lines_to(seed, ["1"]),
         root,
-        root / f"records/{tasks[0].experiment}_{tasks[0].name}.json",
+        root / f"records/{tasks[0].name}.json",
         guarded=False,
     )
 
@@ -594,3 +621,251 @@ def test_without_a_place_for_the_key_there_is_one_error(
     monkeypatch.setenv("XDG_STATE_HOME", str(lines_to(tmp_path / "file", ["x"])))
     with pytest.raises(PrivacyEvalError, match="set XDG_STATE_HOME"):
         case.run(Run())
+
+
+NAMES = ("first", "bad", "last")
+RUNS = {"serial": Run(), "parallel": Run(nj=2), "isolated": Run(isolated=True)}
+
+
+def find(inputs: Inputs) -> Sources:
+    return {}
+
+
+def make(path: Path, *_: object) -> Content:
+    return Content({path: b"content"})
+
+
+def fail(error: BaseException, *_: object) -> Any:
+    raise error
+
+
+def product(folder: Path, name: str, **overrides: Any) -> Product:
+    path = folder / name / "file"
+    defaults = {"find": find, "make": partial(make, path)}
+    return Product(name, folder, path.with_name(NOTE), (path,), **{**defaults, **overrides})
+
+
+def outcome_of(folder: Path, run: Run, **overrides: Any) -> Outcome:
+    """Run three products, of which the second differs."""
+    products = [product(folder, n, **(overrides if n == "bad" else {})) for n in NAMES]
+    return bring_up_to_date(products, Inputs(), run)
+
+
+ERRORS = [
+    (ValueError("no number"), "ValueError: no number"),
+    (KeyError("EER"), "KeyError: 'EER'"),
+    (RecursionError("too deep"), "RecursionError: too deep"),
+    (OverflowError("too large"), "OverflowError: too large"),
+    (MemoryError(), "not enough memory"),
+    (PrivacyEvalError("scores:1: empty"), "scores:1: empty"),
+]
+
+
+@pytest.mark.parametrize(("error", "message"), ERRORS, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize("where", ["find", "make"])
+def test_other_products_are_made(
+    error: Exception, message: str, run: Run, where: str, tmp_path: Path
+) -> None:
+    outcome = outcome_of(tmp_path, run, **{where: partial(fail, error)})
+    assert outcome.failed == {"bad": message}
+    assert outcome.made == ["first", "last"]
+    assert sorted(path.parent.name for path in tmp_path.glob("*/file")) == ["first", "last"]
+
+
+def test_failures_before_the_work_begins_are_those_of_one_product(tmp_path: Path) -> None:
+    outcome = outcome_of(tmp_path, Run(), absent=partial(fail, ValueError("a name")))
+    assert outcome.failed == {"bad": "ValueError: a name"}
+    assert outcome.made == ["first", "last"]
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize("error", [OutputError("disk full"), UsageError("--option")], ids=repr)
+def test_errors_of_all_products_end_the_run(error: Exception, run: Run, tmp_path: Path) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        outcome_of(tmp_path, run, make=partial(fail, error))
+
+
+def test_an_interrupt_ends_the_run(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        outcome_of(tmp_path, Run(), make=partial(fail, KeyboardInterrupt()))
+    assert not (tmp_path / "last").exists()
+
+
+@pytest.mark.parametrize("variable", [(DEBUG, "1"), (PROGRESS, "lines")])
+def test_the_traceback_is_logged_in_jobs_and_on_request(
+    variable: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(*variable)
+    outcome = outcome_of(tmp_path, Run(), make=partial(fail, ValueError("no number")))
+    cause, *lines = outcome.failed["bad"].splitlines()
+    assert cause == "ValueError: no number" and lines[0].startswith("Traceback")
+    assert any("in fail" in line for line in lines)
+    missing = outcome_of(tmp_path, Run(), find=partial(fail, MissingInput("key", "trials")))
+    assert [*missing.missing] == ["bad"] and missing.failed == {}
+
+
+def test_a_product_whose_inputs_cannot_be_read_is_not_current(tmp_path: Path) -> None:
+    good = product(tmp_path, "good")
+    assert bring_up_to_date([good], Inputs()).made == ["good"]
+    assert good.is_current(Inputs())
+    assert not product(tmp_path, "good", find=partial(fail, KeyError("x"))).is_current(Inputs())
+
+
+def shares_of(seconds: list[float], jobs: int) -> list[list[int]]:
+    return [split(range(len(seconds)), seconds, (j, jobs)) for j in range(1, jobs + 1)]
+
+
+@settings(max_examples=80)
+@given(
+    seconds=st.lists(st.floats(0, 1e4) | st.sampled_from([0.0, 1.0, 2.0]), max_size=30),
+    jobs=st.integers(1, 8),
+)
+def test_every_piece_is_in_one_share_and_none_is_too_heavy(seconds: list[float], jobs: int) -> None:
+    shares = shares_of(seconds, jobs)
+    assert sorted(i for part in shares for i in part) == list(range(len(seconds)))
+    assert all(part == sorted(part) for part in shares)
+    assert shares == shares_of(seconds, jobs)
+    heaviest = max(sum(seconds[i] for i in part) for part in shares)
+    bound = sum(seconds) / jobs + max(seconds, default=0.0)
+    assert heaviest <= bound * (1 + 1e-9)
+
+
+@given(
+    seconds=st.lists(st.integers(0, 50), max_size=20).map(lambda x: [float(i) for i in x]),
+    jobs=st.integers(1, 5),
+)
+def test_shares_by_a_second_implementation(seconds: list[float], jobs: int) -> None:
+    loads = np.zeros(jobs)
+    expected: list[list[int]] = [[] for _ in range(jobs)]
+    for index in np.argsort(-np.array(seconds), kind="stable").tolist():
+        lightest = int(np.argmin(loads))  # the first of equal ones
+        loads[lightest] += seconds[index]
+        expected[lightest].append(index)
+    assert shares_of(seconds, jobs) == [sorted(part) for part in expected]
+
+
+def test_shares_by_hand() -> None:
+    assert shares_of([1, 5, 2, 3, 3], 2) == [[1, 2], [0, 3, 4]]
+    assert shares_of([], 2) == [[], []]
+    assert shares_of([1, 1], 4) == [[0], [1], [], []]
+
+
+def test_costs_grow_with_the_work_and_no_piece_is_free() -> None:
+    for function in (metrics_cost, scoring_cost, similarity_cost):
+        costs = [function(n) for n in (0, 10, 10**4, 10**6)]
+        assert 0 < costs[0] and costs == sorted(set(costs))
+    assert metrics_cost(10**5, 10) < metrics_cost(10**5, 100)
+
+
+def test_lines_by_the_size_of_a_file(tmp_path: Path) -> None:
+    lines = [f"{1000 + i % 40} {1000 + i % 40}-128104-{i:04d} target" for i in range(3000)]
+    assert estimate_lines(lines_to(tmp_path / "trials", lines)) == pytest.approx(3000, rel=0.2)
+    assert (
+        estimate_lines(tmp_path / "none") == estimate_lines(tmp_path) == estimate_lines(None) == 0
+    )
+
+
+def test_lines_of_a_gzip_file_count_unpacked(tmp_path: Path) -> None:
+    """A file of little size does not pass for one of few lines, whatever its name."""
+    text = b"1 1-128104-0001 0.123456789\n" * 100_000
+    for name in ("scores.gz", "scores"):
+        (tmp_path / name).write_bytes(gzip.compress(text))
+        assert estimate_lines(tmp_path / name) == pytest.approx(100_000, rel=0.2)
+    (tmp_path / "cut").write_bytes(b"\x1f\x8b")
+    assert 0 <= estimate_lines(tmp_path / "cut") < 10
+
+
+# --- of a tree
+
+PROTOCOL_JOBS = load_protocol("vpc2020")
+
+
+def conditions(root: Path) -> Tree:
+    """Three conditions, of which one costs more than the others together."""
+    tree = Tree(root)
+    tree.keys("libri_dev_trials_f", "libri_dev_trials_f_anon")
+    paths = tree.libri("exp/results-now")
+    paths[1].write_text(paths[1].read_text() * 4000)
+    return tree
+
+
+def test_the_largest_condition_has_its_own_job(tmp_path: Path) -> None:
+    tree = conditions(tmp_path)
+    systems = find_systems(tmp_path, tmp_path / "exp", PROTOCOL_JOBS)
+    largest = max(systems[0].conditions, key=condition_cost)
+    assert largest.condition.name == "ASV-libri_dev_enrolls-libri_dev_trials_f_anon"
+    names = []
+    for job in (1, 2, 2, 1):  # records that are there by then change nothing
+        outcome = evaluate_tree(systems, tree.root / "out", tree=tmp_path, run=Run((job, 2)))
+        names.append({*outcome.made, *outcome.current, *outcome.failed})
+    assert names[0] == names[3] == {f"now {largest.condition.name}"}
+    assert len(names[1]) == 2 and names[1] == names[2] and not names[0] & names[1]
+
+
+def test_a_trial_set_costs_by_its_utterances(tmp_path: Path) -> None:
+    tree = SpeechTree(tmp_path / "t")
+    (trial_set,) = tree.protocol.trial_sets()
+
+    def cost() -> float:
+        access = TreeAccess(tree.root, tree.root / "exp")
+        return trial_set_cost(trial_set, AsvSystems(access, tree.protocol))
+
+    assert cost() == similarity_cost(12)
+    utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
+    # What lies outside the tree is not read.
+    utt2spk.rename(tmp_path / "elsewhere")
+    utt2spk.symlink_to(tmp_path / "elsewhere")
+    assert cost() == similarity_cost(0)
+    utt2spk.unlink()
+    assert cost() == similarity_cost(0)
+
+
+@pytest.fixture
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+def test_it_is_made_on_request_only_and_readable_by_its_owner_only(own_state: Path) -> None:
+    assert user_key() is None and not own_state.exists()
+    made = user_key(create=True)
+    assert made and made == user_key() == user_key(create=True)
+    path = own_state / "privacy_eval/key"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert [p.name for p in path.parent.iterdir()] == ["key"]
+
+
+def test_jobs_that_begin_together_get_the_same_key(own_state: Path) -> None:
+    code = "from privacy_eval.products.freshness import user_key as key; print(key(create=True))"
+    jobs = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) for _ in range(6)
+    ]
+    assert len({job.communicate()[0] for job in jobs}) == 1
+    assert [p.name for p in (own_state / "privacy_eval").iterdir()] == ["key"]
+
+
+@pytest.mark.parametrize("relative", ["", "exp/state"])
+def test_a_relative_state_folder_is_not_used(
+    relative: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be looked for in the folder one is in, which may be a submission."""
+    monkeypatch.setenv("XDG_STATE_HOME", relative)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert key_path() == tmp_path / ".local/state/privacy_eval/key"
+
+
+@pytest.mark.parametrize("content", ["", "0" * 63, "0" * 65, "x" * 64])
+def test_a_damaged_key_is_refused(own_state: Path, content: str) -> None:
+    path = own_state / "privacy_eval/key"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    with pytest.raises(PrivacyEvalError, match="key: damaged; remove it"):
+        user_key(create=True)
+
+
+def test_a_folder_in_its_place_is_an_error(own_state: Path) -> None:
+    (own_state / "privacy_eval/key").mkdir(parents=True)
+    with pytest.raises(PrivacyEvalError, match="set XDG_STATE_HOME"):
+        user_key(create=True)

@@ -16,7 +16,7 @@ import pytest
 from support import Tree, cli, executable, run_program, three_conditions
 
 from privacy_eval.errors import OPTIONAL, MissingLibraryError, PrivacyEvalError, located
-from privacy_eval.io.inputs import Inputs
+from privacy_eval.io.files import Inputs
 from privacy_eval.products.freshness import (
     LIBRARY,
     NOTE,

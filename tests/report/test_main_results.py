@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from support import B1, B2, Tree, cli, imported, three_conditions
 
-from privacy_eval.io.user_key import key_path
 from privacy_eval.metrics import METRICS
 from privacy_eval.numbers.cells import (
     ORIGINAL_COLUMN,
@@ -21,6 +20,7 @@ from privacy_eval.numbers.cells import (
 from privacy_eval.numbers.means import Difference, Means
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
+from privacy_eval.products.freshness import key_path
 from privacy_eval.protocol.published import load_published_results
 from privacy_eval.report.latex import Layout
 from privacy_eval.report.main_results import main_results_table

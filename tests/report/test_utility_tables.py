@@ -16,7 +16,7 @@ from support import PUBLISHED_FILES
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.wer import WerLine
-from privacy_eval.metrics.wer import SpeakerErrors
+from privacy_eval.metrics.utility import SpeakerErrors
 from privacy_eval.numbers.cells import cells_from_published, cells_from_results, merge_cells
 from privacy_eval.numbers.gate import Policy, Rule, judge
 from privacy_eval.numbers.report_data import ReportData

@@ -11,7 +11,7 @@ from support import B1, imported, write_outputs
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics.similarity import SpeakerSimilarity
-from privacy_eval.metrics.wer import SpeakerSums
+from privacy_eval.metrics.utility import SpeakerSums
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.report.tables_and_report import Publication

@@ -30,7 +30,7 @@ from support import (
     vectors_for,
 )
 
-from privacy_eval.io.scp import write_vectors
+from privacy_eval.io.vectors import write_vectors
 
 XVECTORS, SPLIT = ROOT / "local/kaldi_xvectors.sh", ROOT / "scripts/split_jobs.sh"
 #: Our own commands first.

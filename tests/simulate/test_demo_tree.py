@@ -14,9 +14,7 @@ from support import OTHER_PROTOCOL, changed_protocol, cli, command, lines_to, no
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import PldaBackend, score_matrix, train_backend
-from privacy_eval.io.kaldi_objects import read_matrix
-from privacy_eval.io.plda import Plda, read_plda
-from privacy_eval.io.scp import read_vectors
+from privacy_eval.io.vectors import Plda, read_matrix, read_plda, read_vectors
 from privacy_eval.protocol.protocol import load_protocol, protocol_from_dict
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results

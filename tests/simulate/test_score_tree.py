@@ -12,14 +12,14 @@ from support import changed_protocol, cli, snapshot
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.wer import read_wer_folder
-from privacy_eval.metrics.wer import word_errors
+from privacy_eval.metrics.utility import word_errors
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_results
 from privacy_eval.simulate import write_demo_tree
-from privacy_eval.simulate.cosines import anonymization, cosine_scores, original_model
-from privacy_eval.simulate.sizes import TRUE_SIZES
+from privacy_eval.simulate.folders import TRUE_SIZES
+from privacy_eval.simulate.models import anonymization, cosine_scores, original_model
 
 #: Editions, and numbers of systems.
 CONFS = {"vpc2024": 2, "vpc2026_track1": 1, "vpc2026_track2": 1}

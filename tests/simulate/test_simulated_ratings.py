@@ -8,7 +8,7 @@ import io
 import pytest
 
 from privacy_eval.io.ratings import COLUMNS
-from privacy_eval.simulate.ratings import EVALUATORS, ONE_VALUE, STOPS_EARLY, simulate_ratings
+from privacy_eval.simulate.demo_tree import EVALUATORS, ONE_VALUE, STOPS_EARLY, simulate_ratings
 
 KEY = "a a-1 target\na a-2 target\na b-1 nontarget\nb b-1 target\nb a-1 nontarget\n"
 

@@ -21,9 +21,9 @@ from privacy_eval.speech.audio import (
     NOT_16_BIT,
     OTHER_LENGTH,
     AudioReader,
+    file_of_command,
     resample,
 )
-from privacy_eval.speech.decoders import file_of_command
 
 LHOTSE = "ffmpeg -threads 1 -i {} -ar {} -map_channel 0.0.{}  -f wav -threads 1 pipe:1"
 RAMP = np.arange(-800, 800, dtype=np.int16) * 40

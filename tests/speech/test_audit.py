@@ -15,9 +15,14 @@ from support import REAL_SPEECH, cli, lines_to, needs_real_speech
 
 from privacy_eval.speech import audit
 from privacy_eval.speech.audio import CHANNELS, Audio
-from privacy_eval.speech.audit import AudioFolders, audit_audio, audit_utterance, file_tags
+from privacy_eval.speech.audit import (
+    AudioFolders,
+    audit_audio,
+    audit_utterance,
+    file_tags,
+    find_raw_speech,
+)
 from privacy_eval.speech.mcadams import convert_to_int16
-from privacy_eval.speech.raw_speech import find_raw_speech
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs soundfile")
 

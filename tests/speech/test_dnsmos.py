@@ -20,14 +20,14 @@ from model_support import (
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.speech.audio import Audio
-from privacy_eval.speech.dnsmos import _p808_input, _windows, level_db, load_dnsmos
+from privacy_eval.speech.utility import _nine_seconds, _p808_input, level_db, load_dnsmos
 
 GOLDEN: dict[str, Any] = json.loads((DATA / "quality" / "dnsmos.json").read_text())
 
 
 def test_windows_of_short_and_long_utterances() -> None:
     for samples, count in GOLDEN["windows"].items():
-        windows = _windows(np.arange(int(samples), dtype=np.float32))
+        windows = _nine_seconds(np.arange(int(samples), dtype=np.float32))
         assert len(windows) == count, samples
         assert all(window.size == 144160 for window in windows)
         assert windows[-1][0] == (count - 1) * 16000 % int(samples)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from speech_support import EVERYWHERE, SPEECH, archive, voicing
 
-from privacy_eval.io.kaldi_objects import BLANK, open_objects, read_array, to_float32
-from privacy_eval.io.kaldi_options import read_options
+from privacy_eval.io.schema import read_options
+from privacy_eval.io.vectors import BLANK, open_objects, read_array, to_float32
 from privacy_eval.speech.audio import AudioReader
 from privacy_eval.speech.features import (
     CHALLENGE_MFCC,

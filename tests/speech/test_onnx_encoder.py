@@ -10,15 +10,16 @@ import pytest
 from model_support import SYNTHETIC, audio, expected, needs_model, needs_onnxruntime
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.speech import onnx_session
-from privacy_eval.speech.front_ends import (
+from privacy_eval.speech import onnx_encoder
+from privacy_eval.speech.models import load_model
+from privacy_eval.speech.onnx_encoder import (
     FRONT_ENDS,
     FrontEnd,
+    OnnxEncoder,
     front_end_from_metadata,
+    open_onnx,
     read_front_end,
 )
-from privacy_eval.speech.models import load_model
-from privacy_eval.speech.onnx_encoder import OnnxEncoder, open_onnx
 
 UTTERANCE = "367-130732-0000"
 
@@ -120,7 +121,7 @@ def test_the_death_of_the_process_is_an_error(
 ) -> None:
     worker = tmp_path / "worker.py"
     worker.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
-    monkeypatch.setattr(onnx_session, "_WORKER", worker)
+    monkeypatch.setattr(onnx_encoder, "_WORKER", worker)
     with pytest.raises(PrivacyEvalError, match="^wespeaker: onnxruntime ended by signal 11"):
         synthetic("wespeaker")
 

@@ -8,7 +8,7 @@ import json
 import pytest
 from model_support import DATA, audio
 
-from privacy_eval.speech.phones import load_phone_recognizer, phone_errors
+from privacy_eval.speech.utility import load_phone_recognizer, phone_errors
 
 pytest.importorskip("kaldialign", reason="the extra wer is not installed")
 GOLDEN = json.loads((DATA / "phones" / "phones.json").read_text())

@@ -10,11 +10,10 @@ import soundfile
 from support import ATTACKERS, ROOT, cli, lines_to, needs_attackers
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io.scp import read_vectors
+from privacy_eval.io.vectors import read_vectors
 from privacy_eval.speech.audio import Audio, AudioReader
-from privacy_eval.speech.encoders import EncoderChoice, pinned_encoder
+from privacy_eval.speech.encoders import EncoderChoice, Spectrum, pinned_encoder
 from privacy_eval.speech.features import MfccOptions, fbank
-from privacy_eval.speech.spectrum import Spectrum
 
 LIBRISPEECH = ROOT.parent / "shared" / "models/speech/LibriSpeech/test-other"
 

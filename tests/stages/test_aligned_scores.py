@@ -32,7 +32,7 @@ from support import (
 )
 
 from privacy_eval import PrivacyEvalError, load_protocol
-from privacy_eval.attackers import training
+from privacy_eval.attackers import alignment
 from privacy_eval.attackers.alignment import Alignment
 from privacy_eval.choices import ALIGNMENTS, AlignmentName
 from privacy_eval.products.freshness import NOTE
@@ -230,13 +230,13 @@ def test_an_alignment_is_learnt_once(tree: SpeechTree, monkeypatch: pytest.Monke
         shutil.copytree(tree.root / "data" / f"{TRIALS}{mark}", tree.root / "data" / male)
         tree.vectors(male, of=TRIALS + mark)
     learnt: list[str] = []
-    learn = training.learn_alignment
+    learn = alignment.learn_alignment
 
     def counted(name: AlignmentName, *vectors: Any) -> Alignment:
         learnt.append(name)
         return learn(name, *vectors)
 
-    monkeypatch.setattr(training, "learn_alignment", counted)
+    monkeypatch.setattr(alignment, "learn_alignment", counted)
     run = scored(tree, "ridge-reverse,ridge-reverse-asnorm,procrustes")
     assert run.code == 0 and "6 made" in run.out, run.err
     assert sorted(learnt) == ["procrustes", "ridge-reverse"]

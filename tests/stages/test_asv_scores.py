@@ -26,7 +26,7 @@ from support import (
 )
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.scp import write_vectors
+from privacy_eval.io.vectors import write_vectors
 from privacy_eval.products.freshness import Outcome, Run
 from privacy_eval.stages.access import VECTORS, AsvSystems, TreeAccess, systems_under_test
 from privacy_eval.stages.asv_scores import make_scores, missing_vectors

@@ -26,7 +26,7 @@ from support import (
 )
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io.scp import read_vectors, write_vectors
+from privacy_eval.io.vectors import read_vectors, write_vectors
 from privacy_eval.results.json_store import read_results
 
 COSINE = f"""\

@@ -22,8 +22,8 @@ from support import (
 )
 
 from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer, load_protocol
-from privacy_eval.attackers.training import learn_alignment
-from privacy_eval.io.scp import read_vectors
+from privacy_eval.attackers.alignment import learn_alignment
+from privacy_eval.io.vectors import read_vectors
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results
 

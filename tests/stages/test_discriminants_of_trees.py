@@ -11,7 +11,7 @@ import pytest
 from model_support import SYNTHETIC
 from support import Run, cli, lines_to
 
-from privacy_eval.io.scp import read_vectors
+from privacy_eval.io.vectors import read_vectors
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
@@ -20,7 +20,7 @@ from privacy_eval.report.notes import voice_sentence
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
 from privacy_eval.results.signature import comparability_notes
-from privacy_eval.simulate.demo_speech import DemoSpeech, write_demo_speech
+from privacy_eval.simulate.speech import DemoSpeech, write_demo_speech
 
 pytest.importorskip("soundfile", reason="audio needs the extra speech")
 pytest.importorskip("onnxruntime", reason="the encoder needs onnxruntime")

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from support import ROOT, Run, cli, times
 
-from privacy_eval.io.scp import read_vectors
-from privacy_eval.simulate.demo_speech import DemoSpeech, write_demo_speech
+from privacy_eval.io.vectors import read_vectors
+from privacy_eval.simulate.speech import DemoSpeech, write_demo_speech
 
 pytest.importorskip("soundfile", reason="audio needs the extra speech")
 

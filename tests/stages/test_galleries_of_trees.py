@@ -25,7 +25,7 @@ from support import (
 )
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.scp import write_vectors
+from privacy_eval.io.vectors import write_vectors
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.report.figures import identification as figures

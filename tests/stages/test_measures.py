@@ -28,7 +28,7 @@ from privacy_eval.report.system_tables import system_tables
 from privacy_eval.report.utility_tables import utility_tables
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results
-from privacy_eval.speech import dnsmos, phones
+from privacy_eval.speech import utility
 from privacy_eval.speech.audio import Audio
 from privacy_eval.stages import measures
 
@@ -44,7 +44,7 @@ class Quality:
     def rate(self, audio: Audio) -> dict[str, float]:
         if not audio.samples.size:
             raise PrivacyEvalError("no samples")
-        return dict.fromkeys(dnsmos.QUALITIES, float(audio.samples.mean()) / 100)
+        return dict.fromkeys(utility.QUALITIES, float(audio.samples.mean()) / 100)
 
 
 class Recognizer:
@@ -118,8 +118,8 @@ def _evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", autouse=True)
 def _networks() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dnsmos, "load_dnsmos", lambda cache: Quality())
-        patch.setattr(phones, "load_phone_recognizer", Recognizer)
+        patch.setattr(utility, "load_dnsmos", lambda cache: Quality())
+        patch.setattr(utility, "load_phone_recognizer", Recognizer)
         measures._network.cache_clear()
         measures._phone_recognizer.cache_clear()
         yield

@@ -28,9 +28,7 @@ from support import (
 
 from privacy_eval import PrivacyEvalError, __version__
 from privacy_eval.errors import OutputError
-from privacy_eval.io.confine import refuse_symlinks_below
-from privacy_eval.io.files import Loaded, digest
-from privacy_eval.io.inputs import Inputs
+from privacy_eval.io.files import Inputs, Loaded, digest, refuse_symlinks_below
 from privacy_eval.io.scores import read_scores, read_trials
 from privacy_eval.metrics import TrialScores, of_kind, score_metrics
 from privacy_eval.metrics.pairing import pair

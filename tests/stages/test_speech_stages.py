@@ -13,11 +13,10 @@ import pytest
 from model_support import DATA, pin_tiny_ge2e
 from support import ROOT, Run, cli, lines_to, snapshot, times
 
-from privacy_eval.io.files import digest
-from privacy_eval.io.inputs import Inputs
-from privacy_eval.io.scp import read_vectors
+from privacy_eval.io.files import Inputs, digest
+from privacy_eval.io.vectors import read_vectors
 from privacy_eval.results.json_store import read_results
-from privacy_eval.simulate.demo_speech import DemoSpeech, write_demo_speech
+from privacy_eval.simulate.speech import DemoSpeech, write_demo_speech
 from privacy_eval.speech.audio import AudioReader
 from privacy_eval.speech.encoders import EncoderChoice
 from privacy_eval.stages.xvectors import network_source

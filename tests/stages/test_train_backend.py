@@ -24,7 +24,7 @@ from support import (
 
 from privacy_eval.asv.backend import train_backend
 from privacy_eval.asv.model_folder import load_backend
-from privacy_eval.io.scp import write_vectors
+from privacy_eval.io.vectors import write_vectors
 from privacy_eval.products.freshness import NOTE, Outcome
 from privacy_eval.stages.asv_scores import make_scores, train_backends
 

@@ -10,7 +10,7 @@ import pytest
 from support import MODEL, TRIALS, SpeechTree, lines_to, stage_of
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io.scp import Vectors, read_vectors
+from privacy_eval.io.vectors import Vectors, read_vectors
 
 h5py = pytest.importorskip("h5py", reason="the extra `formats` is not installed")
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
-from study_support import small_study
+from study_support import rows_of, small_study, tasks_of
 from support import REAL_TREE, SpeechTree, needs_real_tree
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.asv.backend import BackendName
 from privacy_eval.io.data_dir import read_utt2spk
 from privacy_eval.io.files import Loaded
 from privacy_eval.metrics import TrialScores, kaldi_eer, linkability
@@ -22,7 +23,7 @@ from privacy_eval.study import attacks
 from privacy_eval.study.attacks import (
     Speech,
     Utterances,
-    attack_tasks,
+    attack_rows,
     attacked_scores,
     read_tree_speech,
     residual,
@@ -30,8 +31,8 @@ from privacy_eval.study.attacks import (
     separation,
     simulated_speech,
 )
-from privacy_eval.study.protocol import Attacker, Selection, Technique, load_study
-from privacy_eval.study.tasks import Metrics
+from privacy_eval.study.protocol import Attacker, Linkage, Selection, Technique, load_study
+from privacy_eval.study.run import study_metrics
 
 STUDY = small_study()
 assert STUDY.attacks is not None and STUDY.vectors is not None
@@ -44,7 +45,7 @@ def attacked(
     technique: Technique,
     selection: Selection,
     attacker: Attacker,
-    linkage: BackendName,
+    linkage: Linkage,
     seed: int = 0,
 ) -> TrialScores:
     generator = np.random.default_rng(seed)
@@ -150,12 +151,88 @@ def test_aligned_attackers_pair_by_pair(selection: Selection) -> None:
     assert actual.nontarget == pytest.approx(np.sort(cosines[~is_target]), abs=1e-6)
 
 
-def eer(selection: Selection, attacker: Attacker, leak: float, *, rotated: bool = False) -> float:
+def slow_joint_cosines(
+    original: np.ndarray, converted: np.ndarray, speaker: np.ndarray, *sides: np.ndarray
+) -> np.ndarray:
+    """Cosines of two sides after a discriminant of both kinds of speech, by loops and `eig`."""
+    unit = [v / math.sqrt(sum(v * v)) for kind in (original, converted) for v in kind]
+    names, size = [*speaker, *speaker], len(unit[0])
+    mean, within, between = sum(unit) / len(unit), np.zeros((size, size)), np.zeros((size, size))
+    for name in set(names):
+        own = [v for v, n in zip(unit, names, strict=True) if n == name]
+        center = sum(own) / len(own)
+        between += len(own) * np.outer(center - mean, center - mean) / len(unit)
+        within += sum(np.outer(v - center, v - center) for v in own) / len(unit)
+    within += 0.1 * np.trace(within) / size * np.eye(size)
+    values, basis = scipy.linalg.eig(np.linalg.inv(within) @ between)
+    basis = basis.real[:, np.argsort(-values.real)[: len(set(names)) - 1]]
+    basis /= np.sqrt(np.diagonal(basis.T @ within @ basis))
+    mapped = [(side / np.linalg.norm(side, axis=1)[:, None] - mean) @ basis for side in sides]
+    first, second = (side / np.linalg.norm(side, axis=1)[:, None] for side in mapped)
+    return np.asarray(first @ second.T)
+
+
+@pytest.mark.parametrize("selection", ["const", "perm", "rand"])
+@pytest.mark.parametrize("attacker", ["ignorant", "semi-informed"])
+def test_joint_discriminants_pair_by_pair(attacker: Attacker, selection: Selection) -> None:
+    """The discriminant is learnt from other speakers' original and converted speech, with random
+    numbers that nothing else depends on; enrollment is original or converted."""
+    leaking = Technique("leaking", residual=1.0, leak=0.5)
+    actual = attacked(SPEECH, leaking, selection, attacker, "lda-joint", seed=5)
+    generator = np.random.default_rng(5)
+    targets = select_targets(selection, SPEECH, SPEECH.trial.speaker, generator)
+
+    def converted(speech: Utterances, generator: np.random.Generator) -> np.ndarray:
+        drawn = select_targets(selection, SPEECH, speech.speaker, generator)
+        if selection == "const" and drawn[0] == targets[0]:
+            drawn = (drawn + 1) % len(SPEECH.targets)
+        return SPEECH.targets[drawn] + residual(speech, leaking, SPEECH.speakers)
+
+    trials = SPEECH.targets[targets] + residual(SPEECH.trial, leaking, SPEECH.speakers)
+    enrolled, training = SPEECH.enrollment.vectors, SPEECH.training
+    if attacker == "semi-informed":
+        enrolled = converted(SPEECH.enrollment, generator)
+    assert training is not None
+    learnt_from = converted(training, np.random.Generator(generator.bit_generator.jumped()))
+    of = training.vectors, learnt_from, training.speaker
+    cosines = slow_joint_cosines(*of, enrolled, trials)
+    is_target = SPEECH.enrollment.speaker[:, None] == SPEECH.trial.speaker
+    assert actual.target == pytest.approx(np.sort(cosines[is_target]), abs=1e-6)
+    assert actual.nontarget == pytest.approx(np.sort(cosines[~is_target]), abs=1e-6)
+
+
+def test_a_joint_discriminant_changes_no_other_number() -> None:
+    """Other linkages' scores, also of attackers that come later, are the same beside it."""
+    assert STUDY.attacks is not None
+    without = replace(STUDY.attacks, linkages=STUDY.attacks.linkages[:3])
+    rows, others = (
+        rows_of(tasks_of(attacks=attacks, vectors=STUDY.vectors)[:1])
+        for attacks in (STUDY.attacks, without)
+    )
+    assert [r for r in rows if r["linkage"] != "lda-joint"] == others
+
+
+def test_joint_discriminants_link_rotated_speech() -> None:
+    """What the back end of original speech does not, as speakers differ elsewhere."""
+    found = {
+        of: eer("rand", "semi-informed", 0.6, of, rotated=True) for of in ("plda", "lda-joint")
+    }
+    assert found["lda-joint"] < found["plda"] - 0.02
+
+
+def eer(
+    selection: Selection,
+    attacker: Attacker,
+    leak: float,
+    linkage: Linkage = "plda",
+    *,
+    rotated: bool = False,
+) -> float:
     study = load_study("metric_study")
     assert study.attacks is not None and study.vectors is not None
     speech = simulated_speech(study.attacks, study.vectors, 0)
     technique = Technique("x", residual=1.0, leak=leak, rotated=rotated)
-    return kaldi_eer(attacked(speech, technique, selection, attacker, "plda")).value
+    return kaldi_eer(attacked(speech, technique, selection, attacker, linkage)).value
 
 
 def test_linkage_follows_from_target_selection_and_attacker() -> None:
@@ -192,18 +269,46 @@ def test_separation() -> None:
 
 def test_rows_of_the_grid() -> None:
     assert STUDY.attacks is not None
-    tasks = list(attack_tasks(STUDY.attacks, [SPEECH]))
+    tasks = tasks_of(attacks=STUDY.attacks, vectors=STUDY.vectors)
     assert len(tasks) == 2 * 3 == len({task.name for task in tasks})
-    rows = tasks[0].compute(np.random.default_rng(0), Metrics())
+    rows = rows_of(tasks[:1])
     assert [(r["attacker"], r["linkage"]) for r in rows] == [
         (attacker, linkage)
         for attacker in ("ignorant", "semi-informed", "informed", "aligned")
-        for linkage in ("plda", "cosine", "euclidean")
+        for linkage in ("plda", "cosine", "euclidean", "lda-joint")
     ]
-    alone = list(attack_tasks(STUDY.attacks, [replace(SPEECH, training=None)]))
-    rows_alone = alone[0].compute(np.random.default_rng(0), Metrics())
-    assert [r["metrics"] for r in rows_alone] == [r["metrics"] for r in rows[:-3]]
+    alone = replace(SPEECH, training=None)
+    of = STUDY.attacks, alone, STUDY.attacks.techniques[0], STUDY.attacks.selections[0]
+    rows_alone = attack_rows(*of, np.random.default_rng(0), study_metrics)
+    assert [r["metrics"] for r in rows_alone] == [
+        r["metrics"] for r in rows[:-4] if r["linkage"] != "lda-joint"
+    ]
     assert all(r["n_target"] == 5 * 3 * 4 and r["n_nontarget"] == 20 * 3 * 4 for r in rows)
+
+
+# --- similarity matrices
+
+
+@pytest.mark.parametrize("variant", ["exact", "challenge"])
+def test_matrices_of_figure_1(variant: str) -> None:
+    study = load_study("metric_study")
+    assert study.matrices is not None and study.vectors is not None
+    tasks = tasks_of(matrices=study.matrices, vectors=study.vectors)
+    nothing, lost, ideal = rows_of(tasks)
+    values = nothing["metrics"][variant]
+    assert abs(values["deid"]) < 0.1 and abs(values["gvd_db"]) < 0.5
+    values = lost["metrics"][variant]
+    assert values["deid"] > 0.95 and values["gvd_db"] < -10
+    values = ideal["metrics"][variant]
+    assert values["deid"] > 0.95 and abs(values["gvd_db"]) < 0.5
+    # The same original speech in all three, with a dominant diagonal; no diagonal in what is lost.
+    first = np.array(nothing["matrices"][f"{variant}_oo"])
+    assert all(np.array_equal(first, r["matrices"][f"{variant}_oo"]) for r in (lost, ideal))
+    assert first.shape == (10, 10)
+    others = first[~np.eye(10, dtype=bool)]
+    assert np.diagonal(first).min() > 0.7 > others.max() and others.mean() < 0.2
+    for row, part in ((lost, "oa"), (lost, "aa"), (ideal, "oa")):
+        assert np.ptp(row["matrices"][f"{variant}_{part}"]) < 0.2
 
 
 # --- speech of a tree

@@ -52,7 +52,7 @@ def test_scores_of_several_clusters_are_drawn_as_histograms_alone(
 def test_panels_of_pairs_are_large_enough_to_read() -> None:
     scores = TrialScores([3, 5, 7, 8], [1, 2, 4, 6])
     metrics = {key: value for key, value in score_metrics(scores).items() if np.isfinite(value)}
-    canvas = _gaussian_pairs([{"case": "equal", "metrics": {"exact": metrics}}], "exact")
+    canvas = _gaussian_pairs([{"case": "equal", "metrics": metrics}])
     assert min(canvas.get_size_inches()) >= len(metrics) - 1 > 6.9
 
 
@@ -61,8 +61,8 @@ def test_captions_count_the_combinations_of_attacks(drawings: dict[str, Drawing]
     assert len(actual) == 2
     for d in actual:
         points = sum(len(c.get_offsets()) for c in d.canvas.axes[0].collections)
-        assert points == 2 * 3 * 4 * 3
+        assert points == 2 * 3 * 4 * 4
         assert (
             f"{points} points: the combinations of techniques (2), target selections (3), "
-            "attackers (4) and linkages (3). The comparative study had 72" in d.caption
+            "attackers (4) and linkages (4). The comparative study had 72" in d.caption
         )

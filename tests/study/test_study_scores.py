@@ -1,8 +1,8 @@
-"""Claims of the comparative study of metrics on its simulations."""
+"""Claims of the comparative study of metrics on its simulations; population values of estimates
+against integration and samples, the ceiling, bias and spread."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import defaultdict
 
@@ -10,34 +10,32 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import norm
+from study_support import rows_of, small_study, tasks_of
 
-from privacy_eval.metrics import TrialScores, kaldi_eer, min_cllr, rocch_eer
+from privacy_eval.metrics import TrialScores, kaldi_eer, min_cllr, rocch_eer, score_metrics
+from privacy_eval.metrics.llr import individual_disclosure
+from privacy_eval.simulate import simulate_trials
 from privacy_eval.study.protocol import ClustersExperiment, ClusterTrials, load_study
 from privacy_eval.study.scores import (
     cllr_min_in_between,
-    cluster_tasks,
     discrete_scores,
     fraction_below,
     gaussian_scores,
-    gaussian_tasks,
+    individual_ceiling,
+    model_with_speakers,
+    population_values,
 )
-from privacy_eval.study.tasks import Metrics, Row
 
 STUDY = load_study("metric_study")
-
-
-def rows_of(tasks: object, seed: int = 0) -> list[Row]:
-    actual: list[Row] = []
-    for task in tasks:  # type: ignore[attr-defined]
-        actual += task.compute(np.random.default_rng(seed), Metrics())
-    return actual
 
 
 @pytest.fixture(scope="module")
 def gaussian() -> dict[str, list[dict[str, float]]]:
     assert STUDY.gaussian is not None
     by_case = defaultdict(list)
-    for row in rows_of(gaussian_tasks(STUDY.gaussian)):
+    for row in rows_of(tasks_of(gaussian=STUDY.gaussian)):
         by_case[row["case"]].append(row["metrics"]["exact"])
     return by_case
 
@@ -112,7 +110,7 @@ def test_gaussian_scores_are_those_of_the_key() -> None:
 @pytest.mark.parametrize("number", range(3))
 def test_figure_3(number: int) -> None:
     assert STUDY.clusters is not None
-    row = rows_of(itertools.islice(cluster_tasks(STUDY.clusters), number, number + 1))[0]
+    row = rows_of(tasks_of(clusters=STUDY.clusters)[number : number + 1])[0]
     values = row["metrics"]
     assert values["exact"]["linkability"] > 0.95
     assert values["challenge"]["linkability"] > 0.95
@@ -134,9 +132,136 @@ def test_the_formula_is_min_cllr_of_such_scores(below: int, above: int, nontarge
 def test_trials_of_enrolled_clusters() -> None:
     """Who is enrolled decides which pairs are trials; A's fractions are exact."""
     experiment = ClustersExperiment(10.0, 0.01, 4, (ClusterTrials("x", 0.75, 0.25, ("A",)),))
-    (row,) = rows_of(cluster_tasks(experiment))
+    (row,) = rows_of(tasks_of(clusters=experiment))
     assert (row["n_target"], row["n_nontarget"]) == (16, 16)
     # 3 of 4 left with 1 of 4 left: pairs apart are 3 * 3 + 1 * 1 of 16.
     assert row["share_below"] == 10 / 16
     left = [x for x, _ in row["points"]["A enrollment"] if x < 0]
     assert len(left) == 3 and all(abs(x + 10) < 1 for x in left)
+
+
+# --- bias and spread of estimates
+
+EERS = (0.03, 0.2, 0.45)
+
+
+@pytest.mark.parametrize("eer", EERS)
+def test_population_values_by_integration(eer: float) -> None:
+    """From the definitions, with densities of scores in place of LLRs."""
+    d = 2 * norm.ppf(1 - eer)
+    values = population_values(eer)
+
+    def integral(function: object) -> float:
+        return float(quad(function, -12, d + 12, limit=400, points=[d / 2])[0])  # type: ignore[arg-type]
+
+    def llr(score: float) -> float:
+        return float(norm.logpdf(score, d) - norm.logpdf(score))
+
+    target = integral(lambda s: norm.pdf(s, d) * math.log2(1 + math.exp(-llr(s))))
+    nontarget = integral(lambda s: norm.pdf(s) * math.log2(1 + math.exp(llr(s))))
+    assert values["cllr_min"] == pytest.approx((target + nontarget) / 2, abs=1e-7)
+
+    def local(score: float) -> float:
+        ratio = math.exp(llr(score))
+        return max(0.0, ratio / (1 + ratio) - 1 / (1 + ratio))
+
+    assert values["linkability"] == pytest.approx(
+        integral(lambda s: norm.pdf(s, d) * local(s)), abs=1e-7
+    )
+
+    # D_ECE, eq. (5): the area between the ECE of no evidence and that of the scores.
+    def disclosed(prior: float) -> float:
+        odds = math.log(prior / (1 - prior))
+        ece = integral(
+            lambda s: (
+                prior * norm.pdf(s, d) * math.log2(1 + math.exp(-llr(s) - odds))
+                + (1 - prior) * norm.pdf(s) * math.log2(1 + math.exp(llr(s) + odds))
+            )
+        )
+        return -prior * math.log2(prior) - (1 - prior) * math.log2(1 - prior) - ece
+
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    area = sum(w * disclosed((x + 1) / 2) for x, w in zip(nodes, weights, strict=True)) / 2
+    assert values["zebra_population"] == pytest.approx(area, abs=1e-4)
+
+
+def test_large_samples_approach_the_population_values() -> None:
+    generator = np.random.default_rng(1)
+    for eer in EERS:
+        d = 2 * norm.ppf(1 - eer)
+        scores = TrialScores(generator.normal(d, 1, 200_000), generator.normal(0, 1, 200_000))
+        expected = population_values(eer)
+        actual = {m: v for m, v in score_metrics(scores).items() if m in expected}
+        assert actual == pytest.approx(expected, abs=0.006)
+
+
+@given(st.integers(1, 300), st.integers(1, 300), st.integers(0, 2**32 - 1))
+def test_no_scores_are_above_the_ceiling(targets: int, nontargets: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    kind = seed % 3
+    scores = TrialScores(
+        generator.normal((0.0, 1.0, 4.0)[kind], 1, targets).round(kind),
+        generator.normal(0, 1, nontargets).round(kind),
+    )
+    ceiling = individual_ceiling(targets, nontargets)
+    assert individual_disclosure(scores) <= ceiling + 1e-12
+    separated = TrialScores([1.0] * targets, [0.0] * nontargets)
+    assert individual_disclosure(separated) == pytest.approx(ceiling, abs=1e-12)
+
+
+def test_speakers_cause_a_fraction_of_the_variance_in_both_classes() -> None:
+    model = model_with_speakers(0.2, 0.25)
+    assert model.eer == pytest.approx(0.2, abs=1e-12)
+    assert model.target_deviation == pytest.approx(model.nontarget_deviation, abs=1e-12)
+    assert model.target_speaker**2 / model.target_deviation**2 == pytest.approx(0.25)
+    trials = simulate_trials(
+        model, enrolled=300, speakers=300, utterances=2, generator=np.random.default_rng(0)
+    )
+    deviation = trials.score[~trials.is_target].std()
+    assert deviation == pytest.approx(model.nontarget_deviation, rel=0.02)
+
+
+def test_rows_have_mean_and_spread_of_replicates() -> None:
+    study = small_study()
+    assert study.estimators is not None
+    tasks = tasks_of(estimators=study.estimators)
+    assert len(tasks) == 2 * 2 + 2 == len({task.name for task in tasks})
+    (row,) = rows_of(tasks[1:2], 4)
+    assert (row["n_target"], row["n_nontarget"], row["speakers"]) == (50, 50, None)
+    generator, d = np.random.default_rng(4), 2 * norm.ppf(0.8)
+    values = [
+        score_metrics(TrialScores(generator.normal(d, 1, 50), generator.normal(0, 1, 50)))
+        for _ in range(5)
+    ]
+    eers = np.array([v["eer"] for v in values])
+    estimate = row["estimates"]["exact"]["eer"]
+    assert estimate["mean"] == pytest.approx(eers.mean(), abs=1e-12)
+    assert estimate["deviation"] == pytest.approx(eers.std(ddof=1), abs=1e-12)
+    assert eers.min() <= estimate["low"] <= estimate["high"] <= eers.max()
+    (row,) = rows_of(tasks[-1:], 4)
+    assert (row["speakers"], row["n_target"], row["n_nontarget"]) == (6, 60, 300)
+
+
+def test_bias_and_spread_shrink_with_trials() -> None:
+    """Min Cllr is too low and disclosure too high on few trials; both shrink with more. Trials of
+    the same speakers are less informative than independent ones."""
+    study = load_study("metric_study").estimators
+    assert study is not None
+    names = ("independent_0.2_10_50", "independent_0.2_10_500", "speakers_0.2_20")
+    tasks = {task.name.removeprefix("estimators_"): task for task in tasks_of(estimators=study)}
+    rows = {name: rows_of([tasks[name]])[0] for name in names}
+    truth = population_values(0.2)
+
+    def bias(name: str, metric: str) -> float:
+        return float(rows[name]["estimates"]["exact"][metric]["mean"] - truth[metric])
+
+    few, many, speakers = sorted(rows)
+    assert few == "independent_0.2_10_50"
+    assert bias(few, "cllr_min") < -0.04 < bias(many, "cllr_min") < 0
+    assert bias(few, "zebra_population") > 0.04 > bias(many, "zebra_population") > 0
+    # 200 target trials of 20 speakers scatter much more than 500 independent ones.
+    spread = {n: rows[n]["estimates"]["exact"]["eer"]["deviation"] for n in rows}
+    assert spread[many] < 0.6 * spread[few] and spread[speakers] > 1.5 * spread[many]
+    individual = [rows[n]["estimates"]["exact"]["zebra_individual"]["mean"] for n in (few, many)]
+    assert individual[1] > individual[0] + 0.2
+    assert all(rows[n]["ceiling"] > v for n, v in zip((few, many), individual, strict=True))

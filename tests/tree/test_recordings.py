@@ -17,7 +17,7 @@ from support import Run, cli, recording_to
 
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.speech.audio import kind_of_audio, read_recording
-from privacy_eval.speech.recordings import look_at
+from privacy_eval.speech.audit import look_at
 from privacy_eval.tree.from_audio import PROTOCOL
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")

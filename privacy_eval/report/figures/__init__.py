@@ -1,6 +1,6 @@
 """Figures of a challenge's paper, drawn from results and stored arrays only.
 
-A kind of figure is a module here, with a function `figures`, and an entry in `KINDS`.
+A kind of figure is a function of a module here, and an entry in `KINDS`.
 matplotlib is imported when a figure is drawn.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...choices import AMOUNT, FIGURE_FORMATS, GROUPS
 from ...errors import PrivacyEvalError, is_usable
-from ...io.inputs import Inputs
+from ...io.files import Inputs
 from ...products.freshness import Run
 from ..figure_folder import captions, figure_folder
 
@@ -42,6 +42,8 @@ class FigureKind:
         Some of its figures are drawn by default.
     conventional : bool
         Drawn only if conventional plots are requested.
+    module : str
+        Where it is the function `<name>_figures` of a module of several kinds.
     """
 
     name: str
@@ -50,12 +52,13 @@ class FigureKind:
     curves: bool = False
     default: bool = True
     conventional: bool = False
+    module: str = ""
 
     def figures(self, data: ReportData) -> Iterator[Drawing]:
         """Yield all figures of the kind for which there is data."""
-        drawings: Iterator[Drawing] = importlib.import_module(f".{self.name}", __name__).figures(
-            data
-        )
+        module = importlib.import_module(f".{self.module or self.name}", __name__)
+        function = f"{self.name}_figures" if self.module else "figures"
+        drawings: Iterator[Drawing] = getattr(module, function)(data)
         return drawings
 
 
@@ -64,14 +67,14 @@ KINDS = (
     FigureKind("plane", "Privacy and utility", folded=False),
     FigureKind("bars", "Privacy of the systems", folded=False),
     FigureKind("groups", GROUPS, folded=False),
-    FigureKind("amount", AMOUNT, folded=False),
-    FigureKind("det", "Detection error trade-off", curves=True),
-    FigureKind("ece", "ZEBRA profiles", curves=True),
-    FigureKind("linkability", "Linkability", curves=True),
+    FigureKind("amount", AMOUNT, folded=False, module="identification"),
+    FigureKind("det", "Detection error trade-off", curves=True, module="curves"),
+    FigureKind("ece", "ZEBRA profiles", curves=True, module="curves"),
+    FigureKind("linkability", "Linkability", curves=True, module="curves"),
     FigureKind("identification", "Identification in groups of people", curves=True),
     FigureKind("matrices", "Voice similarity"),
     FigureKind("scatter", "Metric against metric", default=False),
-    FigureKind("conventional", "Conventional plots", conventional=True),
+    FigureKind("conventional", "Conventional plots", conventional=True, module="curves"),
 )
 
 

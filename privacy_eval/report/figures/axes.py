@@ -15,15 +15,12 @@ from numpy.typing import ArrayLike
 
 from ...errors import PrivacyEvalError, abbreviate
 from ...metrics import Evaluation, TrialScores, evaluate, score_curves, withholding_caveat
-from ...metrics.caveats import IMPLAUSIBLE_MARK
-from ...metrics.frames import is_table
+from ...metrics.arguments import is_table
 from ...metrics.pav import FloatArray
 from ...metrics.trials import Trials
 from . import style
-from .det import Line, det_panel
-from .draw import TITLE, draw_legend, draw_panel
-from .ece import Profile, profile_panel
-from .linkability import linkability_panel
+from .curves import Line, det_panel, linkability_panel, profile_of, profile_panel
+from .drawing import TITLE, draw_legend, draw_panel
 from .plot import Curve, Panel, Plot
 
 #: Maximum characters of the path of a score file in a legend.
@@ -226,14 +223,11 @@ def _interval(evaluation: Evaluation, key: str) -> tuple[float, float] | None:
 
 def _ece(systems: _Systems) -> Panel:
     profiles = [
-        Profile(
+        profile_of(
             name,
-            arrays["prior_log_odds"],
-            arrays["ece_minimum"],
-            arrays["ece_zero_evidence"],
-            evaluation.values["zebra_population"],
-            evaluation.values["zebra_individual"],
-            evaluation.zebra_tag or IMPLAUSIBLE_MARK,
+            arrays,
+            evaluation.values,
+            evaluation.zebra_tag,
             withholding_caveat(evaluation.caveats, "zebra_population"),
         )
         for name, (evaluation, arrays) in systems.items()

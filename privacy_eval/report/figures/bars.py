@@ -20,6 +20,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from ...choices import grouped
 from ...errors import abbreviate
 from ...metrics import bengio_mariethoz_interval, describe
 from ...numbers.cells import (
@@ -37,13 +38,17 @@ from ...numbers.report_data import ReportData
 from ...protocol.protocol import EERS, DataSet, Protocol
 from . import style
 from .drawing import Drawing
-from .style import BarStyle
+from .style import bar_fill
 
 _MOST_SYSTEMS = 20
 _MOST_DATA_SETS = 3
 _NAME = 18  # characters of a name below a bar
 _ADJACENT = 8  # systems up to which genders fit side by side
-_GENDER_STYLES = (BarStyle("#56B4E9", ""), BarStyle("#8A4B08", "////"), BarStyle("#009E73", "...."))
+_GENDER_FILLS = (
+    bar_fill("#56B4E9"),
+    bar_fill("#8A4B08", "////"),
+    bar_fill("#009E73", "...."),
+)
 #: Limit of a metric where nothing is disclosed about the speaker, in the unit of records.
 _NO_DISCLOSURE: Mapping[str, float] = {**dict.fromkeys(EERS, 0.5), "cllr_min": 1.0, "deid": 1.0}
 
@@ -57,13 +62,13 @@ _WHISKERS: Mapping[str, str] = {
 _BySystem = Mapping[str, Cell]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Series:
     """Bars of one fill."""
 
     key: str
     label: str
-    fill: BarStyle
+    fill: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -115,33 +120,29 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         }
         data = replace(data, cells=replace(data.cells, values=values))
     cells, protocol = data.cells, data.protocol
-    attacks = tuple(
-        a.id for a in protocol.attack_models if not a.is_original and cells.has(protocol.eer, a.id)
-    )
     original = next((a.asv_model for a in protocol.attack_models if a.is_original), None)
-    untrained = tuple(
-        a.id
-        for a in protocol.attack_models
-        if not a.is_original and original in (None, a.asv_model)
-    )
+    models = [a for a in protocol.attack_models if not a.is_original]
+    attacks = tuple(a.id for a in models if cells.has(protocol.eer, a.id))
+    untrained = tuple(a.id for a in models if original in (None, a.asv_model))
     trained = tuple(a for a in attacks if a not in untrained)
     of_scores = untrained
     if protocol.average_attack_model in trained:
         of_scores, trained = (*untrained, *trained), ()
-
-    series = _attack_series(protocol, of_scores)
-    for split, metric in itertools.product(protocol.splits, (protocol.eer, "cllr_min")):
-        yield from _split_figures(data, split, metric, series, of_scores)
-    series = [
-        Series(gender, style.escape_mathtext(title), _GENDER_STYLES[i % len(_GENDER_STYLES)])
-        for i, (gender, title) in enumerate(protocol.genders.items())
+    genders = [
+        Series(gender, style.escape_mathtext(title), look)
+        for (gender, title), look in zip(
+            protocol.genders.items(), itertools.cycle(_GENDER_FILLS), strict=False
+        )
     ]
-    for split, metric in itertools.product(protocol.splits, ("gvd_db", "deid")):
-        yield from _split_figures(data, split, metric, series, (None,))
-    series = _attack_series(protocol, attacks)
-    for split in protocol.splits:
-        yield from _split_figures(data, split, protocol.eer, series, trained, "attacks")
-    yield from _mean_figures(data, attacks)
+    of_attacks = _attack_series(protocol, attacks)
+    for metrics, series, required, kind in (
+        ((protocol.eer, "cllr_min"), _attack_series(protocol, of_scores), of_scores, ""),
+        (("gvd_db", "deid"), genders, (None,), ""),
+        ((protocol.eer,), of_attacks, trained, "attacks"),
+    ):
+        for split, metric in itertools.product(protocol.splits, metrics):
+            yield from _split_figures(data, split, metric, series, required, kind)
+    yield from _mean_figures(data, of_attacks)
 
 
 def _independent(metric: str, cell: Cell) -> tuple[float, float] | None:
@@ -163,13 +164,18 @@ def _split_figures(
     metric: str,
     series: Sequence[Series],
     required: Sequence[str | None],
-    kind: str = "",
+    kind: str,
 ) -> Iterator[Drawing]:
     """Figures of the systems and data sets with values under any of the `required` attack
     models, where None is voice similarity; `kind` is in their names instead of the metric."""
     cells, protocol = data.cells, data.protocol
     places = select(cells, metric=metric, split=split)
     under = [p for p in places if p.attack_model in required]
+    originals = [
+        p
+        for p in places
+        if p.system == ORIGINAL_COLUMN and p.attack_model in (ORIGINAL_ATTACK, *required)
+    ]
     data_sets = [d for d in protocol.data_sets if any(p.data_set == d.id for p in under)]
     ordered, order = _ordered(data, split)
     systems = [s for s in ordered if any(p.system == s for p in under)]
@@ -179,22 +185,14 @@ def _split_figures(
     for some_sets, some_systems in itertools.product(
         style.split_evenly(data_sets, _MOST_DATA_SETS), style.split_evenly(systems, _MOST_SYSTEMS)
     ):
-        groups = _with_systems(
-            _panels(data, split, metric, series, data_set, some_systems) for data_set in some_sets
-        )
+        panels = (_panels(data, split, metric, series, d, some_systems) for d in some_sets)
+        groups = [group for group in panels if group]
         if groups:
             number += 1
             ids = {d.id for d in some_sets}
-            originals = [
-                p
-                for p in places
-                if p.system == ORIGINAL_COLUMN
-                and p.data_set in ids
-                and p.attack_model in (ORIGINAL_ATTACK, *required)
-            ]
-            yield _drawing(
-                data, style.page_name(name, number), metric, [what, order], groups, originals
-            )
+            of_sets = [p for p in originals if p.data_set in ids]
+            page = style.page_name(name, number)
+            yield _drawing(data, page, metric, [what, order], groups, of_sets)
 
 
 def _panels(
@@ -210,20 +208,23 @@ def _panels(
     protocol, place = data.protocol, f"{data_set.title}, {split}"
 
     def values(attack: str | None, gender: str) -> _BySystem:
-        return _by_system(data.cells, metric, attack, split, data_set.id, gender)
+        """Values of systems; under the attack model `original` only that of original speech."""
+        names = (ORIGINAL_COLUMN, *data.cells.systems)
+        if attack is not None:
+            names = (ORIGINAL_COLUMN,) if attack == ORIGINAL_ATTACK else data.cells.systems
+        keys = {s: CellKey(metric, attack, split, data_set.id, gender, s) for s in names}
+        return {s: cell for s, key in keys.items() if (cell := data.cells.get(key)) is not None}
 
     if describe(metric).kind == "matrices":
-        bars = {s: values(None, s.key) for s in series}
-        return [_panel(place, systems, bars)]
-    return [
-        _panel(f"{place}, {title}", systems, {s: values(s.key, gender) for s in series})
-        for gender, title in protocol.genders.items()
-    ]
+        return _group({place: {s: values(None, s.key) for s in series}}, systems)
+    titles = {f"{place}, {title}": gender for gender, title in protocol.genders.items()}
+    bars = {t: {s: values(s.key, gender) for s in series} for t, gender in titles.items()}
+    return _group(bars, systems)
 
 
 def _attack_series(protocol: Protocol, attacks: Sequence[str]) -> list[Series]:
     """A series of original speech, and one per attack model."""
-    fills = style.attack_styles(protocol)
+    fills = style.attack_fills(protocol)
     keys = (ORIGINAL_ATTACK, *attacks)
     return [Series(key, style.attack_label(protocol, key), fills[key]) for key in keys]
 
@@ -231,7 +232,7 @@ def _attack_series(protocol: Protocol, attacks: Sequence[str]) -> list[Series]:
 # Means over splits and data sets
 
 
-def _mean_figures(data: ReportData, attacks: Sequence[str]) -> Iterator[Drawing]:
+def _mean_figures(data: ReportData, series: Sequence[Series]) -> Iterator[Drawing]:
     """Mean EER over splits and data sets, a panel per gender.
 
     The mean of a system under an attack model is over every split and data set that any
@@ -269,16 +270,12 @@ def _mean_figures(data: ReportData, attacks: Sequence[str]) -> Iterator[Drawing]
         sentences.append("Original speech of several sources has no mean")
     with_mean = [s for s in ordered if any(s in of_key for of_key in means.values())]
     for number, systems in enumerate(style.split_evenly(with_mean, _MOST_SYSTEMS), start=1):
-        group = [
-            _panel(
-                f"{title}, {gender_title}",
-                systems,
-                {s: means.get((s.key, gender), {}) for s in _attack_series(protocol, attacks)},
-            )
-            for gender, gender_title in protocol.genders.items()
-        ]
-        name = style.page_name("bars_mean_eer", number)
-        yield _drawing(data, name, protocol.eer, sentences, _with_systems([group]), originals)
+        bars = {
+            f"{title}, {of_gender}": {s: means.get((s.key, gender), {}) for s in series}
+            for gender, of_gender in protocol.genders.items()
+        }
+        groups, name = [_group(bars, systems)], style.page_name("bars_mean_eer", number)
+        yield _drawing(data, name, protocol.eer, sentences, groups, originals)
 
 
 def _means(
@@ -287,22 +284,16 @@ def _means(
     """Average values of systems by attack model and gender with equal weights, as the
     supplement's Figure 16 does; also return the splits and data sets
     averaged over."""
-    by_system: dict[tuple[str, str], dict[str, list[CellKey]]] = {}
-    for p in values:
-        of_key = by_system.setdefault((p.attack_model or "", p.gender), {})
-        of_key.setdefault(p.system, []).append(p)
-    averaged = {
-        key: {(p.split, p.data_set) for places in of_key.values() for p in places}
-        for key, of_key in by_system.items()
-    }
+    by_key = grouped(values, lambda p: (p.attack_model or "", p.gender))
+    averaged = {key: {(p.split, p.data_set) for p in places} for key, places in by_key.items()}
     means = {
         key: {
             system: mean
-            for system, places in of_key.items()
-            if len(places) == len(averaged[key])
-            and (mean := mean_of_keys(cells, places[0].metric, dict.fromkeys(places, 1.0)).cell)
+            for system, own in grouped(places, lambda p: p.system).items()
+            if len(own) == len(averaged[key])
+            and (mean := mean_of_keys(cells, own[0].metric, dict.fromkeys(own, 1.0)).cell)
         }
-        for key, of_key in by_system.items()
+        for key, places in by_key.items()
     }
     return means, averaged
 
@@ -324,17 +315,6 @@ def _describe_sets(protocol: Protocol, averaged: Iterable[tuple[str, str]]) -> s
 # Panels and captions
 
 
-def _by_system(
-    cells: Cells, metric: str, attack: str | None, split: str, data_set: str, gender: str
-) -> dict[str, Cell]:
-    """Values of systems; under the attack model `original` only that of original speech."""
-    systems = (ORIGINAL_COLUMN, *cells.systems)
-    if attack is not None:
-        systems = (ORIGINAL_COLUMN,) if attack == ORIGINAL_ATTACK else cells.systems
-    values = {s: cells.get(CellKey(metric, attack, split, data_set, gender, s)) for s in systems}
-    return {s: cell for s, cell in values.items() if cell is not None}
-
-
 def _ordered(data: ReportData, split: str) -> tuple[list[str], str]:
     """Order systems as they are ranked on a split, the others after these, or as asked for; also
     say so."""
@@ -348,21 +328,22 @@ def _ordered(data: ReportData, split: str) -> tuple[list[str], str]:
     return [*ranked, *(s for s in systems if s not in ranked)], order
 
 
-def _panel(title: str, ordered: Iterable[str], bars: Mapping[Series, _BySystem]) -> BarChart:
-    """Make a panel of original speech and of the systems that have any value there."""
-    ordered = (ORIGINAL_COLUMN, *ordered)
-    systems = tuple(s for s in ordered if any(s in of_series for of_series in bars.values()))
-    drawn = {
-        series: {s: cell for s, cell in of_series.items() if s in systems}
-        for series, of_series in bars.items()
-    }
-    return BarChart(style.escape_mathtext(title, 60), systems, drawn)
-
-
-def _with_systems(groups: Iterable[Sequence[BarChart]]) -> list[list[BarChart]]:
-    """Drop panels of original speech alone, and empty groups."""
-    selected = ([p for p in group if set(p.systems) - {ORIGINAL_COLUMN}] for group in groups)
-    return [group for group in selected if group]
+def _group(
+    titled: Mapping[str, Mapping[Series, _BySystem]], ordered: Iterable[str]
+) -> list[BarChart]:
+    """Make panels of original speech and of the systems that have any value there; none of
+    original speech alone."""
+    group = []
+    for title, bars in titled.items():
+        rated = {s for of_series in bars.values() for s in of_series}
+        systems = tuple(s for s in (ORIGINAL_COLUMN, *ordered) if s in rated)
+        if {*systems} - {ORIGINAL_COLUMN}:
+            drawn = {
+                series: {s: cell for s, cell in of_series.items() if s in systems}
+                for series, of_series in bars.items()
+            }
+            group.append(BarChart(style.escape_mathtext(title, 60), systems, drawn))
+    return group
 
 
 def _drawing(
@@ -442,54 +423,39 @@ def draw_groups(cells: Cells, metric: str, groups: Groups) -> Canvas:
             canvas.axes[0].set_ylim(min(low, 0.0), high * (1.15 if caveats else 1))
         handles: dict[str, Artist] = {}
         for series in (s for p in panels for s, of_series in p.bars.items() if of_series):
-            colour, hatch = series.fill.colour, series.fill.hatch
-            patch = Patch(facecolor=colour, hatch=hatch, edgecolor="black")
-            handles.setdefault(series.label, patch)
+            handles.setdefault(series.label, Patch(**series.fill))
         for caveat in caveats:
-            look: dict[str, Any] = {"hatch": style.WITHHELD_FILL.hatch, "edgecolor": style.GREY}
-            entry = f"{caveat.mark} {caveat.word}"
-            handles[entry] = Patch(facecolor=style.WITHHELD_FILL.colour, **look)
+            handles[f"{caveat.mark} {caveat.word}"] = Patch(**style.WITHHELD_FILL)
         columns = style.legend_columns(width, handles)
         style.legend(canvas, handles.values(), handles, loc="outside upper center", ncols=columns)
     return canvas
 
 
 def _draw_panel(axes: Axes, metric: str, panel: BarChart) -> None:
+    printed = describe(metric).printed
     for series, cells in panel.bars.items():
         if not cells:
             continue
         x = np.array(panel.positions(series))
-        values = np.array([describe(metric).printed(c.value) for c in cells.values()])
+        values = np.array([printed(c.value) for c in cells.values()])
         finite = np.isfinite(values)
-        bars = axes.bar(
-            x[finite],
-            values[finite],
-            0.95 * panel.width,
-            color=series.fill.colour,
-            hatch=series.fill.hatch,
-            edgecolor="black",
-            zorder=2.0,
-        )
+        width = 0.95 * panel.width
+        bars = axes.bar(x[finite], values[finite], width, zorder=2.0, **series.fill)
         bars.set_label(series.key)
-        withheld = np.array([c.withheld for c in cells.values()])
-        for bar, is_withheld in zip(bars, withheld[finite], strict=True):
-            if is_withheld:
-                bar.set(
-                    facecolor=style.WITHHELD_FILL.colour,
-                    hatch=style.WITHHELD_FILL.hatch,
-                    edgecolor=style.GREY,
-                )
+        for bar, cell in zip(bars, itertools.compress(cells.values(), finite), strict=True):
+            if cell.withheld:
+                bar.set(**style.WITHHELD_FILL)
         heights = np.nan_to_num(values, posinf=0)
         for at, value, cell in zip(x, heights, cells.values(), strict=True):
             if cell.caveat is not None and cell.withheld:
-                top = describe(metric).printed((_whisker(cell) or (0.0, 0.0))[1])
+                top = printed((_whisker(cell) or (0.0, 0.0))[1])
                 style.mark_withheld(axes, at, max(value, top, 0.0), cell.caveat.mark)
         for at, value in zip(x[~finite], values[~finite], strict=True):
             text = "\u221e" if value > 0 else "\u2212\u221e"
             axes.text(at, 0, text, ha="center", va="bottom", fontsize=style.SMALL_FONT)
         _draw_whiskers(axes, metric, x, cells.values())
     if metric in _NO_DISCLOSURE:
-        level = describe(metric).printed(_NO_DISCLOSURE[metric])
+        level = printed(_NO_DISCLOSURE[metric])
         axes.axhline(level, color="black", linewidth=0.6, linestyle=(0, (4, 3)), zorder=1.5)
     axes.axhline(0, color="black", linewidth=0.6, zorder=2.5)
     axes.grid(axis="y")

@@ -1,29 +1,40 @@
-"""Identification rates in groups of several sizes, over all speakers and of each speaker.
+"""Identification rates in groups of several sizes, over all speakers and of each speaker: a curve
+per system and attack model, and a dot per speaker; how often speakers are singled out.
 
-A curve per system and attack model, and a dot per speaker; how often speakers are singled out.
+Error rates by the number of utterances per test, and by their seconds, with bands.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ...choices import grouped
+from ...errors import counted
+from ...metrics.amount import Amount
 from ...metrics.identification import singling_out_chance
 from ...metrics.pav import FloatArray
 from ...numbers.cells import ORIGINAL_COLUMN
+from ...numbers.groups import by_trial_set, main_split
 from ...numbers.report_data import ReportData
-from ...results.records import IdentificationRecord
+from ...results.records import AmountRecord, IdentificationRecord
 from . import style
+from .curves import MOST_SYSTEMS, set_title
 from .drawing import Drawing
-from .plot import Curve, Panel, Plot, log_panel, system_curve
-from .selection import MOST_SYSTEMS, set_title
+from .plot import Curve, Panel, Plot, system_curve
 
 #: Maximum number of curves with bands: more bands hide one another.
 _MOST_BANDS = 4
 _FOUND = "right person found (%)"
+
+#: Records with their names, and the styles of these.
+_Entries = Sequence[tuple[str, IdentificationRecord]]
+_Styles = Mapping[str, style.SystemStyle]
 
 
 def figures(data: ReportData) -> Iterator[Drawing]:
@@ -31,76 +42,58 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     curves and chance; `identification_speakers_*`, sorted dots of their speakers; and
     `identification_singling_out_*`."""
     protocol = data.protocol
-    by_condition: dict[tuple[str, ...], list[IdentificationRecord]] = {}
-    for r in data.results.identification:
-        c = r.condition
-        by_condition.setdefault((c.data_set, c.split, c.gender, c.attack_model or ""), []).append(r)
+    place = attrgetter("data_set", "split", "gender", "attack_model")
+    by_condition = grouped(data.results.identification, lambda r: place(r.condition))
     styles = style.system_styles(data.results.systems)
     original = next(a.id for a in protocol.attack_models if a.is_original)
     for t, attack in itertools.product(protocol.trial_sets(), protocol.attack_models):
         of_set = t.data_set.id, t.split, t.gender
         records = by_condition.get((*of_set, attack.id), [])
-        if attack.id == original or not records:
+        if attack.id == original:
             continue
         title = f"{set_title(protocol, *of_set)}, {attack.phrase}"
         for page, number, part in style.numbered_pages(records, MOST_SYSTEMS):
-            entries = [_Entry(r, r.condition.system, styles[r.condition.system]) for r in page]
+            entries = [(r.condition.system, r) for r in page]
             originals = by_condition.get((*of_set, original), [])[:1]
-            entries += [_Entry(r, ORIGINAL_COLUMN, style.ORIGINAL_STYLE) for r in originals]
-            stem = attack.id, *of_set, *number
+            entries += [(ORIGINAL_COLUMN, r) for r in originals]
             for kind, draw in _KINDS.items():
-                if panel := draw(entries, title):
+                if panel := draw(entries, styles, title):
                     caption, axes = panel
-                    name = style.file_stem(kind, *stem)
+                    name = style.file_stem(kind, attack.id, *of_set, *number)
                     text, of = caption.format(f"{title}{part}"), [r.condition for r in page]
                     yield Drawing(name, text, Plot(((axes,),)), conditions=of)
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """A record in a figure."""
-
-    record: IdentificationRecord
-    name: str
-    look: style.SystemStyle
-
-    def curve(self, sizes: Sequence[int], rates: Sequence[float]) -> Curve:
-        """Rates over sizes, with the last one in the legend."""
-        x, y = np.log10(sizes), 100 * np.array(rates)
-        note = f"({y[-1]:.0f} % of {sizes[-1]})"
-        return system_curve(self.look, x, y, np.column_stack([x, y]), self.name, note)
-
-
-def _galleries(entries: list[_Entry], title: str) -> tuple[str, Panel]:
-    curves = [one.curve(one.record.sizes, one.record.linkage) for one in entries]
-    bands = [one for one in entries if one.record.intervals and len(entries) <= _MOST_BANDS]
-    for one in bands:
-        low, high = 100 * np.array(one.record.intervals).T
-        x = np.log10(one.record.sizes)
-        curves.append(Curve(x, high, colour=one.look.colour, fill=True, base=low))
-    largest = max((one.record for one in entries), key=lambda r: r.n_enrolled)
+def _galleries(entries: _Entries, styles: _Styles, title: str) -> tuple[str, Panel]:
+    curves = [_of_sizes(styles[name], name, r.sizes, r.linkage) for name, r in entries]
+    bands = [
+        _band(styles[name], r.sizes, r.intervals)
+        for name, r in entries
+        if r.intervals and len(entries) <= _MOST_BANDS
+    ]
+    largest = max((r for _, r in entries), key=lambda r: r.n_enrolled)
     sizes = np.geomspace(1, largest.n_enrolled, 100)
-    curves.append(_grey(np.log10(sizes), np.minimum(largest.rank / sizes, 1)))
+    chance = _grey(np.log10(sizes), np.minimum(largest.rank / sizes, 1))
     caption = (
         "Identification: {}. Rate at which the right speaker scores highest, by the number of "
         "enrolled speakers in the group; grey: chance."
     ) + " Bands: 95 % intervals over test speakers." * bool(bands)
-    return caption, _panel(curves, largest.n_enrolled, title)
+    return caption, _sizes_panel([*curves, *bands, chance], largest.n_enrolled, title)
 
 
-def _speakers(entries: list[_Entry], title: str) -> tuple[str, Panel] | None:
-    entries = [one for one in entries if one.record.speakers]
+def _speakers(entries: _Entries, styles: _Styles, title: str) -> tuple[str, Panel] | None:
+    entries = [(name, r) for name, r in entries if r.speakers]
     if not entries:
         return None
     dots = []
-    for one in entries:
-        y = 100 * np.array([s.linkage for s in one.record.speakers])
+    for name, r in entries:
+        y = 100 * np.array([s.linkage for s in r.speakers])
         x = np.arange(1, y.size + 1, dtype=np.float64)
         note = f"({np.median(y):.0f} % median)"
-        dot = system_curve(one.look, x, y, np.column_stack([x, y]), one.name, note)
+        dot = system_curve(styles[name], x, y, np.column_stack([x, y]), name, note)
         dots.append(replace(dot, width=0.4))
-    sizes = sorted({one.record.speakers_size for one in entries})
-    chances = {one.record.speakers_chance for one in entries}
+    sizes = sorted({r.speakers_size for _, r in entries})
+    chances = {r.speakers_chance for _, r in entries}
     caption = (
         "Identification of each speaker: {}. A dot per speaker, from the most often found one: "
         f"how often the speaker scores highest in a group of {' or '.join(map(str, sizes))}; grey: "
@@ -118,14 +111,12 @@ def _speakers(entries: list[_Entry], title: str) -> tuple[str, Panel] | None:
     return caption, panel
 
 
-def _singling_out(entries: list[_Entry], title: str) -> tuple[str, Panel] | None:
-    singled_out = [
-        (one, one.record.singling_out) for one in entries if one.record.singling_out.sizes
-    ]
+def _singling_out(entries: _Entries, styles: _Styles, title: str) -> tuple[str, Panel] | None:
+    singled_out = [(name, r.singling_out) for name, r in entries if r.singling_out.sizes]
     if not singled_out:
         return None
-    curves = [one.curve(singled.sizes, singled.values) for one, singled in singled_out]
-    most = max(singled.n_speakers for _, singled in singled_out)
+    curves = [_of_sizes(styles[name], name, one.sizes, one.values) for name, one in singled_out]
+    most = max(one.n_speakers for _, one in singled_out)
     sizes = np.unique(np.geomspace(2, most, 100).round())
     curves.append(_grey(np.log10(sizes), singling_out_chance(sizes), "knows nothing"))
     caption = (
@@ -133,7 +124,7 @@ def _singling_out(entries: list[_Entry], title: str) -> tuple[str, Panel] | None
         "speaker, by the number of test speakers; grey: chance, (1 - 1/N)^(N - 1). Far above it "
         "is bad; below it is not more private."
     )
-    panel = _panel(curves, most, title)
+    panel = _sizes_panel(curves, most, title)
     return caption, replace(panel, x_label="test speakers", y_label="exactly one accepted (%)")
 
 
@@ -145,12 +136,146 @@ _KINDS = {
 }
 
 
+def _of_sizes(
+    look: style.SystemStyle, name: str, sizes: Sequence[int], rates: Sequence[float]
+) -> Curve:
+    """Rates over sizes, with the last one in the legend."""
+    return _rate_curve(look, sizes, rates, name, f"({100 * rates[-1]:.0f} % of {sizes[-1]})")
+
+
+def _rate_curve(
+    look: style.SystemStyle, over: ArrayLike, rates: ArrayLike, name: str, note: str = ""
+) -> Curve:
+    """Rates, in percent, over values on a logarithmic scale, with a marker at each."""
+    x, y = np.log10(over), 100 * np.asarray(rates)
+    return system_curve(look, x, y, np.column_stack([x, y]), name, note)
+
+
+def _band(look: style.SystemStyle, over: ArrayLike, intervals: ArrayLike) -> Curve:
+    """Intervals of the rates of a curve."""
+    low, high = 100 * np.asarray(intervals).T
+    return Curve(np.log10(over), high, colour=look.colour, fill=True, base=low)
+
+
 def _grey(x: FloatArray, rates: FloatArray, name: str = "chance") -> Curve:
     return Curve(x, 100 * rates, name, colour=style.GREY)
 
 
-def _panel(curves: list[Curve], largest: int, title: str) -> Panel:
+def _sizes_panel(curves: Sequence[Curve], largest: int, title: str) -> Panel:
     ticks = [n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 20000) if n <= largest]
     limits = 0.0, float(np.log10(1.08 * max(largest, 2)))
-    axes = log_panel(("people in the group", _FOUND), limits, {n: f"{n}" for n in ticks}, title)
-    return replace(axes, curves=tuple(curves))
+    axes = _log_panel("people in the group", limits, {n: f"{n}" for n in ticks}, title)
+    return replace(axes, curves=tuple(curves), y_label=_FOUND)
+
+
+def _log_panel(
+    label: str, limits: tuple[float, float], ticks: Mapping[float, str], title: str = ""
+) -> Panel:
+    """Return empty axes for rates in percent over values on a logarithmic scale; `limits` are
+    logarithms."""
+    x_ticks = tuple((float(np.log10(n)), text) for n, text in sorted(ticks.items()))
+    return Panel((), label, "", limits, (0.0, 105.0), title, x_ticks=x_ticks, x_scale="log10")
+
+
+# Error rates by the amount of speech
+
+
+def amount_figures(data: ReportData) -> Iterator[Drawing]:
+    """Yield figures of each system and trial set of the main split: a curve of the challenge's
+    attacker under every attack model, and one of the other attacker that finds most."""
+    records = [r for r in data.results.amounts if len(r.equal) > 1]
+    split = main_split(data.protocol, records)
+    for system in dict.fromkeys(r.condition.system for r in records):
+        own = [r for r in records if (r.condition.system, r.condition.split) == (system, split)]
+        for (_, data_set, gender), of_set in by_trial_set(own).items():
+            others = [r for r in of_set if not r.condition.is_by_challenge]
+            others.sort(key=lambda r: -(r.equal[-1].rank1 or 0))
+            shown = [r for r in of_set if r.condition.is_by_challenge] + others[:1]
+            caption = (
+                "Error rates by the number of sentences per test: "
+                f"{system}, {set_title(data.protocol, data_set, split, gender)}. The same "
+                "speakers at every number, those of the largest; so many have a test of "
+                f"{_remaining(shown)}. Bands: 95 % intervals over speakers, where there are any."
+            )
+            if others:
+                caption += (
+                    f" In brackets: of {counted(len(others), 'other attacker')} the one that finds "
+                    f"most, by averaged {others[0].averaged}."
+                )
+            plot = amount_plot({_attacker(data, r): r.equal for r in shown})
+            stem = style.file_stem("amount", system, data_set, split, gender)
+            yield Drawing(stem, caption, plot, ("eer",), [r.condition for r in shown])
+
+
+def _remaining(records: Sequence[AmountRecord]) -> str:
+    """Say how many speakers have a test of each number of sentences."""
+    amounts = (a for record in records for a in record.all if a.conversations)
+    return ", ".join(
+        f"{length}: {' or '.join(map(str, sorted({a.speakers for a in of_length})))}"
+        for length, of_length in sorted(grouped(amounts, lambda a: a.length).items())
+    )
+
+
+def _attacker(data: ReportData, record: AmountRecord) -> str:
+    """Name an attacker in the legend."""
+    c = record.condition
+    attack = data.protocol.attack(c.attack_model or "").title
+    by = "" if c.is_by_challenge else f" ({c.attacker})"
+    folder = f" {c.results_folder}" if c.results_folder else ""
+    return f"{attack}{by}{folder}"
+
+
+def amount_plot(curves: Mapping[str, Sequence[Amount]]) -> Plot:
+    """Plot how often the right person is found, and the EER, over equal speakers.
+
+    Parameters
+    ----------
+    curves : mapping
+        Amounts by name; bands are drawn where they have intervals.
+
+    Returns
+    -------
+    Plot
+    """
+    speakers = sorted({amounts[-1].speakers for amounts in curves.values()})
+    title = f"{' or '.join(map(str, speakers))} speakers at every length"
+    every = [amount for amounts in curves.values() for amount in amounts]
+    lengths = _axis("sentences per test", {a.length: str(a.length) for a in every})
+    axes = {"length": replace(lengths, title=title)}
+    seconds = [amount.seconds for amount in every if amount.seconds is not None]
+    if len(seconds) == len(every):
+        axes["seconds"] = _axis("mean seconds of speech per test", dict.fromkeys(seconds, ""))
+    rows = tuple(
+        (
+            _amount_panel(curves, (key, "rank1"), _FOUND, axis),
+            _amount_panel(curves, (key, "eer"), "EER (%)", replace(axis, title="")),
+        )
+        for key, axis in axes.items()
+    )
+    return Plot(rows, legend="bottom", panel_height=2.4, longest_name=40)
+
+
+def _axis(label: str, ticks: Mapping[float, str]) -> Panel:
+    """Return empty axes over values, on a logarithmic scale; without names, ticks are round."""
+    low, high = min(ticks), max(*ticks, 2 * min(ticks))
+    if not all(ticks.values()):
+        steps = (f * 10.0**e for e in range(-1, 6) for f in (1, 2, 5))
+        ticks = {n: f"{n:g}" for n in steps if 0.9 * low <= n <= 1.1 * high}
+    limits = float(np.log10(low)) - 0.05, float(np.log10(high)) + 0.05
+    return _log_panel(label, limits, ticks)
+
+
+def _amount_panel(
+    curves: Mapping[str, Sequence[Amount]], values: tuple[str, str], label: str, axis: Panel
+) -> Panel:
+    """Draw two values of amounts on axes: length or seconds, and a rate."""
+    drawn, (over, rate) = [], values
+    styles = style.system_styles(list(curves))
+    for name, amounts in curves.items():
+        points = [amount for amount in amounts if getattr(amount, rate) is not None]
+        x = [getattr(amount, over) for amount in points]
+        drawn.append(_rate_curve(styles[name], x, [getattr(a, rate) for a in points], name))
+        intervals = [getattr(amount, f"{rate}_interval") for amount in points]
+        if all(intervals) and intervals:
+            drawn.append(_band(styles[name], x, intervals))
+    return replace(axis, curves=tuple(drawn), y_label=label)

@@ -18,8 +18,8 @@ from ...protocol.protocol import ORIGINAL
 from ...results.arrays import Arrays
 from ...results.records import SimilarityRecord
 from . import style
+from .curves import set_title
 from .drawing import Drawing
-from .selection import set_title
 
 #: A system, the training speech of the ASV model, and the block.
 Labelled = tuple[str, str, NDArray[np.float64]]

@@ -11,7 +11,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from ...attackers.strongest import TOO_LOW
+from ...attackers.fusion import TOO_LOW
 from ...errors import abbreviate
 from ...metrics import describe
 from ...numbers.cells import select
@@ -68,14 +68,8 @@ class Box:
         return max(width, 0.0) * max(height, 0.0)
 
 
-@dataclass(frozen=True)
-class Label:
-    """A text to place beside a point, in data coordinates."""
-
-    text: str
-    x: float
-    y: float
-    colour: str
+#: A text to place beside a point, in data coordinates, and its colour.
+Label = tuple[str, tuple[float, float], str]
 
 
 def place(
@@ -129,33 +123,31 @@ def write_labels(canvas: Canvas, axes: Axes, labels: Sequence[Label]) -> None:
     scale = 72 / canvas.dpi
     frame = axes.get_window_extent()
     within = Box(*(scale * edge for edge in (frame.x0, frame.y0, frame.x1, frame.y1)))
-    points = [tuple(scale * axes.transData.transform((one.x, one.y))) for one in labels]
+    points = [tuple(scale * axes.transData.transform(at)) for _, at, _ in labels]
     height = 1.15 * style.SMALL_FONT
-    sizes = [(72 * style.text_width(one.text) + 1, height) for one in labels]
+    sizes = [(72 * style.text_width(text) + 1, height) for text, _, _ in labels]
     lines = [box for line in axes.lines for box in _boxes(line, scale)]
     halo = [withStroke(linewidth=1.2, foreground="white")]
-    for one, (x, y), box in zip(labels, points, place(points, sizes, within, lines), strict=True):
+    boxes = place(points, sizes, within, lines)
+    for (text, at, colour), (x, y), box in zip(labels, points, boxes, strict=True):
         nearest = min(max(x, box.left), box.right), min(max(y, box.bottom), box.top)
-        far = math.dist(nearest, (x, y)) >= _WITH_LINE - 1
-        if far:
-            line = dict(arrowstyle="-", linewidth=0.4, color=one.colour, shrinkA=0, shrinkB=2)
+        if math.dist(nearest, (x, y)) >= _WITH_LINE - 1:
+            line = dict(arrowstyle="-", linewidth=0.4, color=colour, shrinkA=0, shrinkB=2)
             offset = (nearest[0] - x, nearest[1] - y)
-            leader = axes.annotate(
-                "", (one.x, one.y), offset, textcoords="offset points", arrowprops=line
-            )
+            leader = axes.annotate("", at, offset, textcoords="offset points", arrowprops=line)
             leader.set_in_layout(False)
-        text = axes.annotate(
-            one.text,
-            (one.x, one.y),
+        written = axes.annotate(
+            text,
+            at,
             ((box.left + box.right) / 2 - x, (box.bottom + box.top) / 2 - y),
             textcoords="offset points",
             ha="center",
             va="center",
             fontsize=style.SMALL_FONT,
-            color=one.colour,
+            color=colour,
             path_effects=halo,
         )
-        text.set_in_layout(False)
+        written.set_in_layout(False)
 
 
 def _boxes(line: Line2D, scale: float) -> Iterator[Box]:
@@ -204,6 +196,11 @@ class Plane:
         """Published systems, if there are others."""
         cells = self.data.cells
         return set(cells.systems) - cells.own if cells.own else set()
+
+    def look(self, system: str) -> style.SystemStyle:
+        """Return the style of a system: that among all, but grey if it is published."""
+        look = style.system_styles(self.data.cells.systems)[system]
+        return replace(look, colour=style.GREY) if system in self.published else look
 
     def drawn(self, metric: str) -> list[tuple[TradeOff, float]]:
         """Return the systems with a utility, with its printed value."""
@@ -310,8 +307,7 @@ def draw_plane(plane: Plane) -> Canvas:
             if _sign(metric) < 0:
                 axes.invert_yaxis()
             axes.margins(0.15)
-            axes.set_xlabel(describe(protocol.eer).axis)
-            axes.set_ylabel(describe(metric).axis)
+            axes.set(xlabel=describe(protocol.eer).axis, ylabel=describe(metric).axis)
             axes.grid(alpha=0.3)
         if plane.is_numbered:
             handles = [Line2D([], [], linestyle="none") for _ in names]
@@ -322,11 +318,6 @@ def draw_plane(plane: Plane) -> Canvas:
     return canvas
 
 
-def _colour(plane: Plane, system: str) -> str:
-    colours = style.system_styles(plane.data.cells.systems)
-    return style.GREY if system in plane.published else colours[system].colour
-
-
 def _labels(plane: Plane, metric: str) -> list[Label]:
     """Return the names of the systems of a panel, or their numbers."""
     numbers = {t.system: n for n, t in enumerate(plane.systems, start=1)}
@@ -334,16 +325,14 @@ def _labels(plane: Plane, metric: str) -> list[Label]:
     for one, y in plane.drawn(metric):
         text = style.escape_mathtext(one.system, _NAME)
         text = f"{numbers[one.system]}" if plane.is_numbered else text
-        labels.append(Label(text, 100 * one.eer, y, _colour(plane, one.system)))
+        labels.append((text, (100 * one.eer, y), plane.look(one.system).colour))
     return labels
 
 
 def _draw_systems(axes: Axes, plane: Plane, metric: str) -> None:
     """Draw the systems with their intervals, and the Pareto front if it is a line."""
-    styles = style.system_styles(plane.data.cells.systems)
     for one, y in plane.drawn(metric):
-        colour = _colour(plane, one.system)
-        _draw_point(axes, one, metric, y, colour, styles[one.system].marker)
+        _draw_point(axes, one, metric, y, plane.look(one.system))
     front = plane.front(metric)
     if len(front) > 1:
         xs, ys = zip(*front, strict=True)
@@ -351,9 +340,9 @@ def _draw_systems(axes: Axes, plane: Plane, metric: str) -> None:
         line.set_gid("Pareto front")
 
 
-def _draw_point(axes: Axes, one: TradeOff, metric: str, y: float, colour: str, marker: str) -> None:
+def _draw_point(axes: Axes, one: TradeOff, metric: str, y: float, look: style.SystemStyle) -> None:
     """Draw a system with its intervals."""
-    x = 100 * one.eer
+    x, colour = 100 * one.eer, look.colour
     thin: dict[str, Any] = dict(color=colour, linewidth=0.6, alpha=0.6, zorder=1)
     if one.lowest and not one.by_strongest:
         if one.strongest:
@@ -367,5 +356,6 @@ def _draw_point(axes: Axes, one: TradeOff, metric: str, y: float, colour: str, m
     if metric in one.bounds:
         low, high = map(describe(metric).printed, one.bounds[metric])
         axes.plot([x, x], [low, high], **thin)
-    (point,) = axes.plot([x], [y], marker=marker, color=colour, linestyle="none", markersize=5)
+    mark: dict[str, Any] = dict(marker=look.marker, linestyle="none", markersize=5)
+    (point,) = axes.plot([x], [y], color=colour, **mark)
     point.set_gid(one.system)

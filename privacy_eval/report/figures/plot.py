@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -161,18 +161,6 @@ def system_curve(
         if caveat is None
         else replace(curve, colour=GREY, note=f"{caveat.mark} {caveat.word} {note}")
     )
-
-
-def log_panel(
-    labels: tuple[str, str],
-    limits: tuple[float, float],
-    ticks: Mapping[float, str],
-    title: str = "",
-) -> Panel:
-    """Return empty axes for rates in percent over values on a logarithmic scale; `limits` are
-    logarithms."""
-    x_ticks = tuple((float(np.log10(n)), text) for n, text in sorted(ticks.items()))
-    return Panel((), *labels, limits, (0.0, 105.0), title, x_ticks=x_ticks, x_scale="log10")
 
 
 def in_pairs(panels: Sequence[Panel]) -> tuple[tuple[Panel, ...], ...]:

@@ -58,9 +58,9 @@ class Axis:
         return self.words + describe(self.metric).axis
 
     @property
-    def logarithmic(self) -> bool:
-        """Whether the axis is logarithmic."""
-        return self.metric in _LOGARITHMIC
+    def scale(self) -> str:
+        """Matplotlib's scale of the axis."""
+        return "log" if self.metric in _LOGARITHMIC else "linear"
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,10 @@ def points_of(
         )
         cell_x, cell_y = map(cells.get, keys)
         if cell_x is not None and cell_y is not None:
-            at = (
-                describe(x.metric).printed(cell_x.value),
-                describe(y.metric).printed(cell_y.value),
-            )
+            x_value = describe(x.metric).printed(cell_x.value)
+            y_value = describe(y.metric).printed(cell_y.value)
             caveat = worst_caveat((cell_x.caveat, cell_y.caveat))
-            points.append(Point(system, group(t), *at, caveat, keys))
+            points.append(Point(system, group(t), x_value, y_value, caveat, keys))
     return points
 
 
@@ -127,13 +125,8 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         caption = f"{what}. {_points_caption(groups, {p.group for p in points})}"
         for number, (some_panels, some_systems) in enumerate(parts, start=1):
             drawn = [*some_systems, ORIGINAL_COLUMN]
-            keys = [
-                key
-                for panel in some_panels
-                for p in panel.points
-                if p.system in drawn
-                for key in p.keys
-            ]
+            shown = [p for panel in some_panels for p in panel.points if p.system in drawn]
+            keys = [key for p in shown for key in p.keys]
             originals = conflicting_originals(cells, keys)
             yield Drawing(
                 style.page_name(name, number),
@@ -187,13 +180,9 @@ def scatter(
                 _draw_points(axes, panel, (system, group), (look, withheld))
             _note_infinite(axes, panel, systems)
             axes.set_title(panel.title, loc="left")
-            axes.set_xlabel(panel.x.label)
+            axes.set(xlabel=panel.x.label, xscale=panel.x.scale, yscale=panel.y.scale)
             if panel is panels[0] or not same:
                 axes.set_ylabel(panel.y.label)
-            if panel.x.logarithmic:
-                axes.set_xscale("log")
-            if panel.y.logarithmic:
-                axes.set_yscale("log")
             axes.grid()
         options = dict(ncols=columns, handlelength=1.0, columnspacing=1.2)
         legend = style.legend(canvas, handles, names, loc="outside lower center", **options)
@@ -231,18 +220,12 @@ def _note_infinite(axes: Axes, panel: MetricPair, systems: Collection[str]) -> N
 
 def _kinds(protocol: Protocol) -> Iterator[tuple[str, str, list[tuple[str, Axis, Axis]]]]:
     """Name and caption of each figure, with title and axes of its panels."""
-    titles: dict[str | None, str] = {
-        a.id: style.attack_label(protocol, a.id)
-        for a in protocol.attack_models
-        if not a.is_original
-    }
+    attacks = [a.id for a in protocol.attack_models if not a.is_original]
+    titles: dict[str | None, str] = {a: style.attack_label(protocol, a) for a in attacks}
     for x, y in (map(protocol.shown, pair) for pair in PAIRS):
         panels = [(title, Axis(x, attack), Axis(y, attack)) for attack, title in titles.items()]
-        yield (
-            f"scatter_{x}_{y}",
-            f"{describe(x).sentence} vs. {describe(y).sentence} by attack model",
-            panels,
-        )
+        what = f"{describe(x).sentence} vs. {describe(y).sentence} by attack model"
+        yield f"scatter_{x}_{y}", what, panels
     first = next(iter(titles), None)
     titles[None] = "Voice similarity"
     against = [Axis("gvd_db", None), *(Axis(m, first) for m in (protocol.eer, "cllr_min") if first)]
@@ -253,9 +236,8 @@ def _kinds(protocol: Protocol) -> Iterator[tuple[str, str, list[tuple[str, Axis,
 def _panel(cells: Cells, protocol: Protocol, title: str, x: Axis, y: Axis) -> MetricPair | None:
     """Make a panel if any system has points in it."""
     points = points_of(cells, x, y, protocol.trial_sets(), lambda t: t.split)
-    return (
-        MetricPair(title, x, y, points) if {p.system for p in points} - {ORIGINAL_COLUMN} else None
-    )
+    systems = {p.system for p in points} - {ORIGINAL_COLUMN}
+    return MetricPair(title, x, y, points) if systems else None
 
 
 def _points_caption(splits: Mapping[str, str], present: Collection[str]) -> str:
@@ -270,7 +252,7 @@ def _points_caption(splits: Mapping[str, str], present: Collection[str]) -> str:
 
 def _is_drawable(panel: MetricPair, point: Point) -> bool:
     values = ((point.x, panel.x), (point.y, panel.y))
-    return all(math.isfinite(v) and (v > 0 or not axis.logarithmic) for v, axis in values)
+    return all(math.isfinite(v) and (v > 0 or axis.scale == "linear") for v, axis in values)
 
 
 def _marker(look: SystemStyle, *, filled: bool) -> dict[str, Any]:

@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import matplotlib.style
@@ -29,7 +28,7 @@ from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
 from ...io.files import digest
-from ...metrics.latex_text import escape_latex
+from ...metrics.printed import escape_latex
 from ...numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
 from ...protocol.protocol import Protocol
 
@@ -73,25 +72,22 @@ class SystemStyle:
     line_style: LineStyle
 
 
-@dataclass(frozen=True)
-class BarStyle:
-    """Fill of the bars of an attack model."""
-
-    colour: str
-    hatch: str
+def bar_fill(colour: str, hatch: str = "", edge: str = "black") -> dict[str, Any]:
+    """Return matplotlib's options of the fill of bars."""
+    return {"facecolor": colour, "hatch": hatch, "edgecolor": edge}
 
 
-#: Fill of the bars of such values.
-WITHHELD_FILL = BarStyle("white", "xxxxxx")
+#: Fill of the bars of values that must be neither ranked nor graded.
+WITHHELD_FILL = bar_fill("white", "xxxxxx", GREY)
 
 #: Plot style of original speech.
 ORIGINAL_STYLE = SystemStyle("black", "*", "-")
-_ATTACK_STYLES = (
-    BarStyle("#A6D4EE", ""),
-    BarStyle("#E69F00", "////"),
-    BarStyle("#00415F", ""),
-    BarStyle("#009E73", "...."),
-    BarStyle("#CC79A7", "xxxx"),
+_ATTACK_FILLS = (
+    bar_fill("#A6D4EE"),
+    bar_fill("#E69F00", "////"),
+    bar_fill("#00415F"),
+    bar_fill("#009E73", "...."),
+    bar_fill("#CC79A7", "xxxx"),
 )
 
 
@@ -108,15 +104,9 @@ def system_styles(systems: Sequence[str]) -> Mapping[str, SystemStyle]:
     >>> system_styles(["B1", "B2"])["B1"].colour
     '#0072B2'
     """
-    styles = {
-        system: SystemStyle(
-            PALETTE[i % len(PALETTE)],
-            MARKERS[i % len(MARKERS)],
-            LINE_STYLES[i % len(LINE_STYLES)],
-        )
-        for i, system in enumerate(dict.fromkeys(s for s in systems if s != ORIGINAL_COLUMN))
-    }
-    return MappingProxyType({**styles, ORIGINAL_COLUMN: ORIGINAL_STYLE})
+    looks = map(SystemStyle, *map(itertools.cycle, (PALETTE, MARKERS, LINE_STYLES)))
+    others = dict.fromkeys(s for s in systems if s != ORIGINAL_COLUMN)
+    return {**dict(zip(others, looks, strict=False)), ORIGINAL_COLUMN: ORIGINAL_STYLE}
 
 
 def set_name(text: Text, cells: Cells, system: str) -> None:
@@ -137,19 +127,18 @@ def families_caption(cells: Cells) -> str:
     return f"{styles[:1].upper()}{styles[1:]} names: systems developed {sources}{several}"
 
 
-def attack_styles(protocol: Protocol) -> Mapping[str, BarStyle]:
+def attack_fills(protocol: Protocol) -> Mapping[str, Mapping[str, Any]]:
     """Map attack models to the fill of their bars, from light to dark; original speech is grey."""
     attacks = [a.id for a in protocol.attack_models if not a.is_original]
-    styles = {a: _ATTACK_STYLES[i % len(_ATTACK_STYLES)] for i, a in enumerate(attacks)}
-    return MappingProxyType({ORIGINAL_ATTACK: BarStyle(GREY, ""), **styles})
+    fills = dict(zip(attacks, itertools.cycle(_ATTACK_FILLS), strict=False))
+    return {ORIGINAL_ATTACK: bar_fill(GREY), **fills}
 
 
 def attack_label(protocol: Protocol, attack: str) -> str:
     """Title of an attack model and its enrollment and trial speech, e.g. `Lazy-informed (aa)`."""
+    models = protocol.attack_models
     original = attack == ORIGINAL_ATTACK
-    model = next(
-        a for a in protocol.attack_models if (a.is_original if original else a.id == attack)
-    )
+    model = next(a for a in models if (a.is_original if original else a.id == attack))
     return f"{escape_mathtext(model.title)} ({model.enrollment[0]}{model.trial[0]})"
 
 

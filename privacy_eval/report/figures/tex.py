@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...metrics.latex_text import escape_latex
 from ...metrics.pav import FloatArray
+from ...metrics.printed import escape_latex
 from .plot import LEGEND_LINE, Curve, Panel, Plot, legend_entries
 from .style import SIDE, for_latex, shorten_name
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import TrialScores, evaluate
-from privacy_eval.metrics.latex_text import escape_latex
+from privacy_eval.metrics.printed import escape_latex
 from privacy_eval.metrics.trials import Trials
 from privacy_eval.report.figures.axes import plot_det, plot_ece, plot_scores
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from privacy_eval.metrics import TrialScores, kaldi_eer
-from privacy_eval.metrics.curves import det_curve
-from privacy_eval.report.figures import det, style
+from privacy_eval.metrics.detection import det_curve
+from privacy_eval.report.figures import curves, style
 from privacy_eval.report.figures.axes import plot_det, plot_ece
 
 
@@ -37,9 +37,9 @@ def crossing(miss: NDArray[np.float64], false_alarm: NDArray[np.float64]) -> flo
     return rates(high)[0]
 
 
-def line(scores: TrialScores, name: str = "B1") -> det.Line:
+def line(scores: TrialScores, name: str = "B1") -> curves.Line:
     curve = det_curve(scores)
-    return det.Line(name, curve.miss, curve.false_alarm, kaldi_eer(scores).value)
+    return curves.Line(name, curve.miss, curve.false_alarm, kaldi_eer(scores).value)
 
 
 def test_the_marker_is_on_the_curve_where_kaldis_eer_is_not(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_the_marker_is_on_the_curve_where_kaldis_eer_is_not(tmp_path: Path) -> N
     # a third one falls below: the step crosses the diagonal at 0.25.
     scores = TrialScores([1, 2, 3, 4, 5, 6, 7, 8, 10, 11], [0.0, 0.5, 0.7, 9.0])
     data = data_of_records(tmp_path, [record_of(tmp_path, "B1", "ignorant", scores)])
-    (drawn,) = det.figures(data)
+    (drawn,) = curves.det_figures(data)
     (curve,) = drawn.plot.curves
     assert ndtr(curve.marker_points) == pytest.approx(np.full((1, 2), 0.25))
     axes = plot_det(scores, Figure().subplots())
@@ -88,13 +88,13 @@ def test_damaged_curves_are_omitted(tmp_path: Path) -> None:
     data = data_of_records(tmp_path, records)
     for miss, false_alarm in (([0.0], [0.0]), ([0.0, 0.0], [1.0, 1.0]), ([1e308], [-1e308])):
         arrays = {"det_miss": np.array(miss), "det_false_alarm": np.array(false_alarm)}
-        curves = SimpleNamespace(plotted=lambda _, arrays=arrays: arrays)
-        assert not list(det.figures(replace(data, arrays=curves)))  # type: ignore[arg-type]
+        stored = SimpleNamespace(plotted=lambda _, arrays=arrays: arrays)
+        assert not list(curves.det_figures(replace(data, arrays=stored)))  # type: ignore[arg-type]
 
 
 def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
     data = simulated(tmp_path, {"B1": 1.0, ODD: 0.0})
-    drawn = list(det.figures(data))
+    drawn = list(curves.det_figures(data))
     assert [d.name for d in drawn] == [
         f"det_{a}_libri_test_f" for a in ("ignorant", "lazy-informed", "semi-informed")
     ]
@@ -106,13 +106,13 @@ def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
     }
     eers = {name: r.values("challenge")["eer"] for name, r in records.items()}
     texts = texts_of(drawn[1].canvas)
-    curves = {n: data.arrays.of(records[n]) for n in (ODD, "B1")}
-    meet = {n: crossing(c["det_miss"], c["det_false_alarm"]) for n, c in curves.items() if c}
+    arrays = {n: data.arrays.of(records[n]) for n in (ODD, "B1")}
+    meet = {n: crossing(c["det_miss"], c["det_false_alarm"]) for n, c in arrays.items() if c}
     assert texts[:2] == [
         f"{n} ({100 * eers[n]:.2f} %, curve {100 * meet[n]:.2f} %)" for n in (ODD, "B1")
     ]
     assert texts[2].startswith("Orig (")
-    stored = curves["B1"]
+    stored = arrays["B1"]
     assert stored is not None
     found = axes.lines[2]
     drawn_rates = {(round(m, 9), round(f, 9)) for m, f in ndtr(found.get_data()[::-1]).T}
@@ -126,7 +126,7 @@ def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
 
 
 def test_axes_are_equal_and_on_the_probit_scale(tmp_path: Path) -> None:
-    for drawn in det.figures(simulated(tmp_path, {"B1": 1.0})):
+    for drawn in curves.det_figures(simulated(tmp_path, {"B1": 1.0})):
         (axes,) = drawn.canvas.axes
         assert axes.get_xlim() == axes.get_ylim() and axes.get_box_aspect() == 1
         for axis in (axes.xaxis, axes.yaxis):
@@ -138,7 +138,7 @@ def test_axes_are_equal_and_on_the_probit_scale(tmp_path: Path) -> None:
 @pytest.mark.parametrize("apart", [-1.0, 0.0, 1.0, 3.0, 6.0])
 def test_the_eer_lies_within_the_axes_and_on_the_curve(apart: float) -> None:
     one = line(scores_of(apart, 4000))
-    panel = det.det_panel([one], style.system_styles(["B1"]))
+    panel = curves.det_panel([one], style.system_styles(["B1"]))
     low, high = panel.x_limits
     assert 0.001 <= ndtr(low) + 1e-12 and ndtr(high) <= 0.99 + 1e-12
     (curve,) = panel.curves
@@ -158,8 +158,8 @@ def test_bands_of_few_curves_are_in_probits() -> None:
     band = np.array([0.01, 0.5]), np.array([0.1, 0.0]), np.array([0.9, 0.2])
     lines = [replace(line(scores_of(1.0, 400), f"B{i}"), band=band) for i in range(5)]
     styles = style.system_styles([one.name for one in lines])
-    assert not any(c.fill for c in det.det_panel(lines, styles).curves)
-    panel = det.det_panel(lines[:1], styles)
+    assert not any(c.fill for c in curves.det_panel(lines, styles).curves)
+    panel = curves.det_panel(lines[:1], styles)
     (drawn,) = (c for c in panel.curves if c.fill)
     assert drawn.base is not None
     assert 100 * ndtr(drawn.x) == pytest.approx([1, 50])
@@ -169,7 +169,7 @@ def test_bands_of_few_curves_are_in_probits() -> None:
 
 def test_a_curve_beyond_the_corner_runs_along_the_axes() -> None:
     separated = line(TrialScores(np.full(20, 1.0), np.zeros(30)), "B1")
-    panel = det.det_panel(
+    panel = curves.det_panel(
         [separated, line(scores_of(1.0), "B2")], style.system_styles(["B1", "B2"])
     )
     curve = next(c for c in panel.curves if c.name == "B1")
@@ -186,7 +186,7 @@ def test_a_curve_beyond_the_corner_runs_along_the_axes() -> None:
 def test_steps_in_both_rates_are_straight_in_the_rates(points: list[tuple[int, int]]) -> None:
     miss = np.array([0, *sorted(m for m, _ in points), 20]) / 20
     false_alarm = np.array([20, *sorted((f for _, f in points), reverse=True), 0]) / 20
-    x, y = det.probit_curve(miss, false_alarm)
+    x, y = curves.probit_curve(miss, false_alarm)
     assert np.all(np.isfinite(x)) and np.all(np.isfinite(y))
     assert np.all(np.diff(x) <= 1e-9) and np.all(np.diff(y) >= -1e-9)
     # Along the way, u = miss - false alarm tells the place on the polyline of the rates.
@@ -198,7 +198,7 @@ def test_steps_in_both_rates_are_straight_in_the_rates(points: list[tuple[int, i
 
 def test_tied_scores_of_chance_are_the_diagonal() -> None:
     one = line(TrialScores([1.0] * 5, [1.0] * 9))
-    x, y = det.probit_curve(one.miss, one.false_alarm)
+    x, y = curves.probit_curve(one.miss, one.false_alarm)
     np.testing.assert_allclose(x, -y, atol=1e-6)
     assert np.abs(np.diff(x)).max() < 1.1 * np.abs(x).max() and x.size > 20
 
@@ -208,5 +208,5 @@ def test_records_without_points_are_omitted(tmp_path: Path) -> None:
         record_of(tmp_path, "B1", "ignorant", scores_of(1.0), without=["det_miss"]),
         record_of(tmp_path, "B2", "ignorant", scores_of(1.0)),
     ]
-    (drawn,) = det.figures(data_of_records(tmp_path, records))
+    (drawn,) = curves.det_figures(data_of_records(tmp_path, records))
     assert [c.name for c in drawn.plot.curves] == ["B2"]

@@ -16,7 +16,7 @@ from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics.amount import Amount
 from privacy_eval.metrics.groups import GroupSummary, GroupValues
 from privacy_eval.metrics.identification import GroupLinkage
-from privacy_eval.metrics.wer import GroupRate
+from privacy_eval.metrics.utility import GroupRate
 from privacy_eval.numbers.cells import Cell, CellKey, Cells
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
@@ -36,7 +36,8 @@ from privacy_eval.results.records import (
 )
 from privacy_eval.tree.conditions import RecognitionCondition, SetCondition, TrialCondition
 
-NAMES = [kind.name for kind in KINDS]
+KIND = {kind.name: kind for kind in KINDS}
+NAMES = list(KIND)
 WITH_LEGEND = (
     *("bars", "groups", "amount", "det", "ece", "linkability", "identification", "scatter"),
     "conventional",
@@ -141,7 +142,7 @@ def test_groups_of_other_rates_are_drawn(data: dict[str, ReportData]) -> None:
     line = WerLine(0.15, 3, 20, 1, 1, 1, "d", None, None)
     words = RecognitionRecord(place, "tglarge", "original", line, groups={"accent": rates})
     results = Results(CONFIG, identification=found, recognition=(words,))
-    drawings = list(FigureKind("groups", "").figures(ReportData(results)))
+    drawings = list(KIND["groups"].figures(ReportData(results)))
     values = {}
     for stem in ("groups-identification", "groups-wer"):
         drawing = next(d for d in drawings if d.name.startswith(f"{stem}_accent"))
@@ -154,7 +155,7 @@ def test_groups_of_other_rates_are_drawn(data: dict[str, ReportData]) -> None:
 
 
 def first(kind: str, data: dict[str, ReportData]) -> Drawing:
-    drawing = next(FigureKind(kind, "").figures(data[kind]))
+    drawing = next(KIND[kind].figures(data[kind]))
     assert drawing.name.startswith(kind) and drawing.caption.endswith(".")
     return drawing
 
@@ -176,7 +177,7 @@ def test_no_data_no_figure(kind: FigureKind) -> None:
 def test_no_text_is_clipped_and_no_legend_covers_the_axes(
     kind: str, data: dict[str, ReportData]
 ) -> None:
-    for drawing in FigureKind(kind, "").figures(data[kind]):
+    for drawing in KIND[kind].figures(data[kind]):
         canvas = drawing.canvas
         canvas.draw_without_rendering()
         whole = canvas.bbox.padded(1)

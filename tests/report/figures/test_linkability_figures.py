@@ -12,14 +12,14 @@ from scipy.integrate import trapezoid
 
 from privacy_eval.metrics import TrialScores, linkability
 from privacy_eval.metrics.registry import score_curves
-from privacy_eval.report.figures import linkability as figures_of
+from privacy_eval.report.figures import curves as figures_of
 from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.figures.plot import Plot
 
 
 def test_systems_in_rows_and_attack_models_in_columns(tmp_path: Path) -> None:
     data = simulated(tmp_path, {"B1": 0.0, ODD: 1.0})
-    (drawn,) = figures_of.figures(data)
+    (drawn,) = figures_of.linkability_figures(data)
     assert drawn.name == "linkability_libri_test_f"
     left = [a for a in drawn.canvas.axes if a.get_title()]
     right = [a for a in drawn.canvas.axes if not a.get_title()]
@@ -70,7 +70,7 @@ def test_missing_attack_models_leave_a_gap(tmp_path: Path) -> None:
         record_of(tmp_path, "B2", "lazy-informed", scores_of(1.0)),
         record_of(tmp_path, "K2", "ignorant", scores_of(1.0), without=["density_target"]),
     ]
-    (drawn,) = figures_of.figures(data_of_records(tmp_path, records))
+    (drawn,) = figures_of.linkability_figures(data_of_records(tmp_path, records))
     shape = [[p is not None for p in row] for row in drawn.plot.rows]
     assert shape == [[False, True], [True, True]]
     assert len(drawn.canvas.axes) == 2 * 3
@@ -80,7 +80,7 @@ def test_missing_attack_models_leave_a_gap(tmp_path: Path) -> None:
 
 def test_many_systems_are_split_over_several_figures(tmp_path: Path) -> None:
     data = simulated(tmp_path, {f"S{i}": i / 5 for i in range(6)}, ("ignorant",))
-    drawn = list(figures_of.figures(data))
+    drawn = list(figures_of.linkability_figures(data))
     assert [d.name for d in drawn] == [f"linkability_libri_test_f_{i}" for i in (1, 2)]
     assert [len(d.plot.rows) for d in drawn] == [3, 3]
 

@@ -11,8 +11,8 @@ from figure_data import ODD, texts_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy_eval.metrics.latex_text import escape_latex
-from privacy_eval.report.figures.draw import draw
+from privacy_eval.metrics.printed import escape_latex
+from privacy_eval.report.figures.drawing import draw
 from privacy_eval.report.figures.plot import Curve, Panel, Plot
 from privacy_eval.report.figures.tex import MOST_POINTS, thin_curve, to_tex
 

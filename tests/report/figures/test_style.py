@@ -24,11 +24,11 @@ def test_systems_differ_and_keep_their_style() -> None:
 
 
 def test_attack_models_differ_in_grey() -> None:
-    fills = style.attack_styles(CONFIG)
+    fills = style.attack_fills(CONFIG)
     assert list(fills) == ["original", "ignorant", "lazy-informed", "semi-informed"]
-    grey = {a: sum(to_rgb(f.colour)) / 3 for a, f in fills.items()}
+    grey = {a: sum(to_rgb(f["facecolor"])) / 3 for a, f in fills.items()}
     assert grey["semi-informed"] < min(v for a, v in grey.items() if a != "semi-informed") - 0.2
-    assert fills["lazy-informed"].hatch and not fills["ignorant"].hatch
+    assert fills["lazy-informed"]["hatch"] and not fills["ignorant"]["hatch"]
 
 
 @pytest.mark.parametrize("name", [ODD, "$", "$$", r"\$a\$", r"$\frac{1}{2}$", "_x", "a{b}^c"])

@@ -1,0 +1,453 @@
+"""Utility: word errors and pitch against the challenges' own functions, and the verb of pitch;
+opinions against sums over all pairs of ratings.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import sys
+import unicodedata
+from pathlib import Path
+from typing import TypedDict
+
+import numpy as np
+import pytest
+import reference_subjective as slow
+import scipy
+import soundfile
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import ROOT, cli
+
+from privacy_eval import PrivacyEvalError
+from privacy_eval.choices import NORMALIZATIONS, VARIANTS, Variant
+from privacy_eval.io.transcripts import pair_transcripts
+from privacy_eval.metrics import utility
+from privacy_eval.metrics.utility import (
+    Normalization,
+    SpeakerErrors,
+    SpeakerSums,
+    WordErrors,
+    group_rates,
+    mean_opinion,
+    mismatched_pairs,
+    opinion_difference,
+    pitch_correlation,
+    ratio_bootstrap,
+    split_words,
+    total,
+    word_errors,
+)
+from privacy_eval.speech.utility import read_track
+
+WER = Path(__file__).parents[1] / "data" / "golden" / "wer"
+
+CASES: dict[str, Normalization] = {
+    "english_2024": "none",
+    **dict.fromkeys(("english_2026", "french_2026", "chinese_2026", "japanese_2026"), "vpc2026"),
+}
+
+
+class Rules(TypedDict):
+    normalization: Normalization
+    variant: Variant
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden_counts_and_rates(name: str) -> None:
+    expected = json.loads((WER / name / "expected.json").read_text())
+    texts = pair_transcripts(WER / name / "ref", WER / name / "hyp").texts
+    rules: Rules = {"normalization": CASES[name], "variant": "challenge"}
+    actual = {u: word_errors(*texts[u], **rules) for u in texts}
+    pooled = total(actual.values())
+    assert 100 * pooled.errors / pooled.words == expected["WER"]
+    counts = ("num_scored_tokens", "insertions", "deletions", "substitutions")
+    assert pooled == WordErrors(*(expected[key] for key in counts))
+    with open(WER / name / "expected_utterances.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["utterance"] for row in rows} == actual.keys()
+    for row in rows:
+        counts = ("num_ref_tokens", "insertions", "deletions", "substitutions")
+        assert actual[row["utterance"]] == WordErrors(*(int(row[key]) for key in counts)), row
+
+
+def test_empty_sides_by_hand() -> None:
+    """Challenge of 2024: an empty side is one empty word, unless both are; else no word."""
+    assert word_errors("A B", "", variant="challenge") == WordErrors(2, 0, 1, 1)
+    assert word_errors("", "A B", variant="challenge") == WordErrors(1, 1, 0, 1)
+    assert word_errors("A B", "") == WordErrors(2, 0, 2, 0)
+    assert word_errors("", "A B") == WordErrors(0, 2, 0, 0)
+    for rules in (Rules(normalization=n, variant=v) for n in NORMALIZATIONS for v in VARIANTS):
+        assert word_errors("", "", **rules) == WordErrors(0, 0, 0, 0)
+    assert word_errors("a b", "", normalization="vpc2026", variant="challenge") == WordErrors(
+        2, 0, 2, 0
+    )
+    assert word_errors("", "").wer is None
+    with pytest.raises(ValueError, match="variant"):
+        word_errors("", "", variant="both")  # type: ignore[arg-type]
+
+
+def test_empty_sides_as_jiwer_and_meeteval_count_them() -> None:
+    """The same texts as of the challenge's golden counts, by other programs."""
+    expected = json.loads((WER.parent / "sclite" / "meeteval_jiwer.json").read_text())
+    texts = pair_transcripts(WER / "english_2024" / "ref", WER / "english_2024" / "hyp").texts
+    found = total(word_errors(*pair) for pair in texts.values())
+    for counts in expected["english_2024"].values():
+        keys = ("words", "insertions", "deletions", "substitutions")
+        assert found == WordErrors(*(counts[key] for key in keys))
+
+
+@given(text=st.text(st.characters(categories=["L", "M", "Zs"]), max_size=20))
+def test_canonically_equivalent_text_is_no_error(text: str) -> None:
+    forms = [unicodedata.normalize(form, text) for form in ("NFC", "NFD")]
+    for normalization in NORMALIZATIONS:
+        assert word_errors(*forms, normalization=normalization).errors == 0
+    assert (
+        word_errors("l’été", unicodedata.normalize("NFD", "l’été"), variant="challenge").errors == 1
+    )
+
+
+def test_normalization_of_2026_by_hand() -> None:
+    assert split_words("«Est-elle» là… ?", "vpc2026") == ["estelle", "là"]
+    assert split_words("¿Qué “hora” es?", "vpc2026") == ["¿qué", "“hora”", "es"]
+    assert split_words("A, B.") == ["A,", "B."]
+    # U+4E00 and U+9FFF are the limits.
+    assert split_words("\u4dff\u4e00\u9fff\ua000", "vpc2026") == ["\u4e00", "\u9fff"]
+    with pytest.raises(ValueError, match="normalization"):
+        split_words("a", "other")  # type: ignore[arg-type]
+
+
+def test_bootstrap_is_of_pooled_rates_and_paired() -> None:
+    """Against a loop over the same draws; a recognizer with twice the errors has twice the rate."""
+    words, errors = [10, 20, 70], [5, 1, 7]
+    options = dict(name="wer", speakers=["a", "b", "c"], replicates=200, seed=3)
+    both = np.array([errors, [2 * e for e in errors]])
+    actual = ratio_bootstrap(np.array(words), both, **options)  # type: ignore[arg-type]
+    rates = actual.values["wer 0"]
+    assert np.array_equal(actual.values["wer 1"], 2 * rates)
+    possible = {
+        sum(errors[i] for i in draw) / sum(words[i] for i in draw) for draw in np.ndindex(3, 3, 3)
+    }
+    assert set(rates) <= possible and len(set(rates)) == len(possible)
+    alone = ratio_bootstrap(np.array(words), both[0], **options)  # type: ignore[arg-type]
+    assert np.array_equal(alone.values["wer"], rates) and alone.n_speakers == 3
+
+
+def test_bootstrap_needs_two_speakers_with_words() -> None:
+    with pytest.raises(PrivacyEvalError, match="two speakers"):
+        SpeakerErrors(("a", "b"), (10, 0), (1, 0), replicates=10, seed=0).sums.bootstrap()
+    with pytest.raises(ValueError, match="replicates"):
+        SpeakerErrors(("a", "b"), (10, 5), (1, 0), replicates=1, seed=0).sums.bootstrap()
+    assert SpeakerErrors(("a", "b"), (10, 5), (1, 0), replicates=2, seed=0).sums.bootstrap()
+
+
+def test_values_of_utterances_are_summed_by_speaker() -> None:
+    values, speaker_of = {"b1": 1.0, "a1": 2.0, "a2": 4.0}, {"a1": "a", "a2": "a", "b1": "b"}
+    sums = SpeakerSums.of(values, speaker_of, replicates=2, seed=0)
+    assert (sums.speakers, sums.counts, sums.sums) == (("a", "b"), (2, 1), (6.0, 1.0))
+    words = {"a1": 10, "a2": 20, "b1": 5}
+    assert SpeakerSums.of(values, speaker_of, counts=words, replicates=2, seed=0).counts == (30, 5)
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 9), st.integers(0, 5), st.sampled_from(["a", "b", ""])),
+        min_size=1,
+        max_size=8,
+    ),
+    replicates=st.sampled_from([0, 20]),
+)
+def test_rates_of_groups_are_those_of_their_speakers(
+    rows: list[tuple[int, int, str]], replicates: int
+) -> None:
+    names = tuple(f"s{i}" for i in range(len(rows)))
+    sums = SpeakerSums(names, tuple(r[0] for r in rows), tuple(r[1] for r in rows), replicates, 3)
+    group_of = {name: row[2] for name, row in zip(names, rows, strict=True) if row[2]}
+    found = group_rates(sums, group_of)
+    assert list(found) == sorted(set(group_of.values()))
+    for group, of in found.items():
+        own = [(name, *row[:2]) for name, row in zip(names, rows, strict=True) if row[2] == group]
+        words, errors = (sum(row[i] for row in own) for i in (1, 2))
+        n_speakers = sum(row[1] > 0 for row in own)
+        assert (of.count, of.n_speakers) == (words, n_speakers)
+        assert of.rate == (errors / words if words else None)
+        if replicates and n_speakers > 3:  # as of these speakers alone
+            alone = SpeakerSums(*zip(*own, strict=True), replicates, 3).bootstrap()
+            assert of.interval == (alone.interval("rate").low, alone.interval("rate").high)
+        else:
+            assert of.interval == ()
+
+
+RATING = st.tuples(st.integers(1, 10), st.sampled_from("abcd"), st.sampled_from("xyz"))
+Ratings = list[tuple[int, str, str]]
+
+
+def columns(ratings: Ratings) -> tuple[list[float], list[str], list[str]]:
+    return tuple(map(list, zip(*ratings, strict=True)))  # type: ignore[return-value]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(RATING, min_size=2, max_size=14), st.lists(RATING, min_size=1, max_size=14))
+def test_estimates_agree_with_sums_over_pairs(first: Ratings, second: Ratings) -> None:
+    samples = [columns(first), columns(second)]
+    means = [sum(values) / len(values) for values, _, _ in samples]
+    influence = [
+        [sign * (v - mean) / len(values) for v in values]
+        for sign, mean, (values, _, _) in zip((1, -1), means, samples, strict=True)
+    ]
+    listeners, speakers = (samples[0][k] + samples[1][k] for k in (1, 2))
+    cases = [
+        (mean_opinion(*samples[0]), influence[0], samples[0][1:], means[0]),
+        (
+            opinion_difference(*samples),
+            influence[0] + influence[1],
+            (listeners, speakers),
+            means[0] - means[1],
+        ),
+    ]
+    for estimate, of_ratings, units, value in cases:
+        assert estimate.value == pytest.approx(value)
+        if min(len(set(names)) for names in units) < 2 or estimate.low is None:
+            assert estimate.low is estimate.high is estimate.p_value is None
+            continue
+        error, freedom, t = slow.opinion(of_ratings, *units, value)
+        half = scipy.stats.t.ppf(0.975, freedom) * error
+        assert (estimate.low, estimate.high) == pytest.approx((value - half, value + half))
+        assert estimate.p_value == pytest.approx(2 * scipy.stats.t.sf(abs(t), freedom))
+
+
+def test_what_systems_share_cancels_out_in_their_difference() -> None:
+    generator = np.random.default_rng(0)
+    listeners, speakers = (g.ravel() for g in np.meshgrid(np.arange(12), np.arange(8)))
+    shared = generator.normal(5, 2, 12)[listeners] + generator.normal(0, 2, 8)[speakers]
+    first, second = (shared + shift + generator.normal(0, 0.2, 96) for shift in (0.5, 0))
+    apart = [mean_opinion(values, listeners, speakers) for values in (first, second)]
+    difference = opinion_difference((first, listeners, speakers), (second, listeners, speakers))
+    assert all(a.high is not None and a.low is not None and a.high - a.low > 2 for a in apart)
+    assert difference.low is not None and difference.high is not None
+    assert 0.3 < difference.low < 0.5 < difference.high < 0.7
+
+
+@pytest.mark.parametrize(
+    ("ratings", "listeners", "speakers"),
+    [
+        ([3, 4, 5], ["a", "a", "a"], ["x", "y", "z"]),
+        ([3, 4, 5], ["a", "b", "c"], ["x", "x", "x"]),
+        ([4, 4, 4], ["a", "b", "c"], ["x", "y", "z"]),
+        ([4], ["a"], ["x"]),
+    ],
+)
+def test_nothing_is_inferred_from_one_listener_or_speaker_or_without_variation(
+    ratings: list[float], listeners: list[str], speakers: list[str]
+) -> None:
+    estimate = mean_opinion(ratings, listeners, speakers)
+    assert (estimate.value, estimate.low, estimate.p_value) == (4, None, None)
+
+
+def test_ratings_without_their_listeners_are_refused() -> None:
+    with pytest.raises(ValueError, match="shapes"):
+        mean_opinion([1, 2], ["a"], ["x", "y"])
+    with pytest.raises(ValueError, match="shapes"):
+        mean_opinion([], [], [])
+
+
+PITCH = ROOT / "tests" / "data" / "golden" / "pitch"
+
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    with open(PITCH / name, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_golden_tracks() -> None:
+    rows = rows_of("expected_f0_tracks.csv")
+    assert len(rows) == 10
+    for row in rows:
+        original, anonymized = (
+            read_track(PITCH / f"{row['case']}.{speech}.f0") for speech in SIDES
+        )
+        assert original.size == int(row["frames_original"])
+        expected = pytest.approx(float(row["correlation"]), abs=1e-9)
+        assert pitch_correlation(original, anonymized) == expected, row["case"]
+
+
+def test_long_tracks_are_correlated_likewise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(utility, "_MOST_DIRECT", 0)
+    test_golden_tracks()
+    test_pitch_by_hand()
+    track = np.random.default_rng(1).uniform(80, 400, 200_000)  # direct: minutes
+    track[:9_000] = track[-9_000:] = 0
+    assert pitch_correlation(track, np.roll(track, 7_000)) == pytest.approx(1)
+
+
+def speech_like(random: np.random.Generator) -> list[float]:
+    """A track of voiced stretches and pauses, and a melody, that are its own."""
+    voiced: list[bool] = []
+    while len(voiced) < 500:
+        voiced += [True] * random.integers(10, 60) + [False] * random.integers(5, 40)
+    melody = 150 * np.exp(np.cumsum(random.normal(0, 0.01, len(voiced))))
+    return [float(f) if v else 0.0 for f, v in zip(melody.clip(80, 400), voiced, strict=True)]
+
+
+def of_set(folder: Path, tracks: list[list[float]]) -> Path:
+    folder.mkdir()
+    for i, track in enumerate(tracks):
+        (folder / f"u{i:02}.f0").write_text("".join(f"{f}\n" for f in track))
+    return folder
+
+
+def test_speech_without_the_speaker_has_the_value_by_chance(tmp_path: Path) -> None:
+    """Known truth: tracks that have nothing of the original are correlated, as the lag is chosen;
+    the value by chance tells them from the same tracks, of which 1 is kept."""
+    random = np.random.default_rng(5)
+    original = of_set(tmp_path / "o", [speech_like(random) for _ in range(30)])
+    other = of_set(tmp_path / "a", [speech_like(random) for _ in range(30)])
+    found = {}
+    for name, folder in (("other", other), ("same", original)):
+        run = cli("pitch", "--original", original, "--anonymized", folder, "--format", "json")
+        found[name] = json.loads(run.out)
+    assert found["other"]["mean"] > 0.1  # far above 0, and alone it looks like a quarter is kept
+    assert found["other"]["mean"] == pytest.approx(found["other"]["chance"], abs=0.04)
+    assert found["same"]["mean"] == pytest.approx(1) and found["same"]["chance"] < 0.3
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 40, 700])
+@pytest.mark.parametrize("n_speakers", [1, 2, 5])
+def test_mismatched_pairs(n: int, n_speakers: int) -> None:
+    speaker_of = {f"u{i}": f"s{i % n_speakers}" for i in range(n)}
+    pairs = mismatched_pairs(speaker_of)
+    assert len(pairs) >= min(n, 2) and len(set(pairs)) == len(pairs)
+    assert all(a != b for a, b in pairs)
+    if len(set(speaker_of.values())) > 1:
+        assert all(speaker_of[a] != speaker_of[b] for a, b in pairs)
+    assert pairs == mismatched_pairs(dict(reversed(speaker_of.items())))
+
+
+def test_a_single_utterance_has_no_value_by_chance(folders: dict[str, Path]) -> None:
+    assert mismatched_pairs({"u": ""}) == mismatched_pairs({}) == []
+    for folder in folders.values():
+        (folder / "longer_anon.f0").unlink()
+    assert json.loads(cli("pitch", *options(folders), "--format", "json").out)["chance"] is None
+    assert "chance" not in cli("pitch", *options(folders)).out
+
+
+@pytest.mark.parametrize(("size", "is_said"), [(119, False), (121, True), (82, True), (84, False)])
+def test_lengths_that_differ_are_counted(tmp_path: Path, size: int, is_said: bool) -> None:
+    track = [100.0 + i % 7 for i in range(200)]
+    original = of_set(tmp_path / "o", [track[:100], track[:100]])
+    anonymized = of_set(tmp_path / "a", [track[:size], track[:100]])
+    words = ("pitch", "--original", original, "--anonymized", anonymized)
+    run = cli(*words, "--format", "json")
+    assert json.loads(run.out)["stretched"] == ["u00"] * is_said
+    assert ("20 %" in run.err and "u00" in run.err) == is_said
+
+
+SIDES = ("original", "anonymized")
+
+
+def test_pitch_by_hand() -> None:
+    # Frequencies out of 75 to 500 Hz count as unvoiced.
+    assert pitch_correlation([0, 100, 0, 0], [0, 100, 74.9, 501]) == 1
+    # The lag: the same contour, two frames later.
+    assert pitch_correlation([0, 0, 100, 200, 0, 0], [100, 200, 0, 0, 0, 0]) == 1
+    assert pitch_correlation([100, 100], [100, 100]) == 0
+    for track in ([], [[100.0]], [np.nan], [-1.0]):
+        with pytest.raises(PrivacyEvalError, match="original pitch track"):
+            pitch_correlation(track, [100.0])
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> dict[str, Path]:
+    """Folders of tracks of two utterances."""
+    made = {}
+    for speech in SIDES:
+        made[speech] = tmp_path / speech
+        made[speech].mkdir()
+        for case in ("shifted_7", "longer_anon"):
+            shutil.copy(PITCH / f"{case}.{speech}.f0", made[speech] / f"{case}.f0")
+    return made
+
+
+def options(folders: dict[str, Path]) -> tuple[object, ...]:
+    return tuple(part for speech, path in folders.items() for part in (f"--{speech}", path))
+
+
+def test_verb_on_tracks(folders: dict[str, Path]) -> None:
+    plain = json.loads(cli("pitch", *options(folders), "--format", "json").out)
+    expected = {r["case"]: float(r["correlation"]) for r in rows_of("expected_f0_tracks.csv")}
+    values = [expected[case] for case in ("shifted_7", "longer_anon")]
+    assert sorted(plain["utterances"].values()) == pytest.approx(sorted(values), abs=1e-9)
+    assert plain["mean"] == pytest.approx(np.mean(values), abs=1e-9)
+    assert plain["std"] == pytest.approx(np.std(values), abs=1e-9)
+
+
+def test_verb_names_what_is_missing_or_damaged(folders: dict[str, Path]) -> None:
+    path = folders["anonymized"] / "shifted_7.f0"
+    path.write_text(path.read_text() + "nan\n")
+    done = cli("pitch", *options(folders))
+    assert done.code == 1 and f"{path}:201" in done.err
+    path.unlink()
+    done = cli("pitch", *options(folders))
+    assert done.code == 1 and "shifted_7" in done.err
+    assert cli("pitch", *options(folders), "--allow-missing").code == 0
+
+
+def test_links_out_of_a_folder_of_tracks_are_not_read(folders: dict[str, Path]) -> None:
+    path = folders["anonymized"] / "shifted_7.f0"
+    elsewhere = path.replace(folders["anonymized"].parent / "elsewhere.f0")
+    path.symlink_to(elsewhere)
+    done = cli("pitch", *options(folders))
+    assert done.code == 1 and "--allow-outside" in done.err
+    assert cli("pitch", *options(folders), "--allow-outside").code == 0
+
+
+def test_tracks_have_plain_numbers(folders: dict[str, Path]) -> None:
+    for text in ("1_0", "\u0661"):
+        (folders["anonymized"] / "shifted_7.f0").write_text(f"{text}\n")
+        done = cli("pitch", *options(folders))
+        assert done.code == 1 and "not a frequency" in done.err
+
+
+@pytest.fixture
+def audio(tmp_path: Path) -> dict[str, Path]:
+    """Data folders of three utterances."""
+    made = {}
+    for speech in SIDES:
+        made[speech] = tmp_path / f"{speech}_trials_f"
+        made[speech].mkdir()
+        for utterance in ("u1", "u2", "u3"):
+            shutil.copy(PITCH / f"{utterance}.{speech}.wav", made[speech] / f"{utterance}.wav")
+        lines = (f"{u} {made[speech] / u}.wav\n" for u in ("u1", "u2", "u3"))
+        (made[speech] / "wav.scp").write_text("".join(lines))
+    return made
+
+
+def test_verb_on_audio(audio: dict[str, Path]) -> None:
+    plain = json.loads(cli("pitch", *options(audio), "--format", "json").out)
+    for row in rows_of("expected_wav.csv"):
+        expected = pytest.approx(float(row["correlation_from_wav_file"]), abs=1e-9)
+        assert plain["utterances"][row["utterance"]] == expected
+    line = (PITCH / "expected_line.txt").read_text()
+    printed = cli("pitch", *options(audio), "--name", "toy_trials_f").out
+    assert printed == f"{line.strip()} chance={plain['chance']:.4f}\n"
+
+
+def test_the_channels_that_are_not_read_are_said(audio: dict[str, Path]) -> None:
+    for speech in SIDES:
+        assert "several channels" not in cli("pitch", *options(audio)).err
+        path = audio[speech] / "u2.wav"
+        samples, rate = soundfile.read(path, dtype="int16")
+        soundfile.write(path, np.stack([samples, samples], axis=1), rate)
+        (line,) = [x for x in cli("pitch", *options(audio)).err.splitlines() if "channels" in x]
+        assert f"{audio[speech]}: several channels, only the first is read" in line
+        soundfile.write(path, samples, rate)
+
+
+def test_without_praat_the_extra_is_named(
+    audio: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "parselmouth", None)
+    done = cli("pitch", *options(audio))
+    assert done.code == 1 and "-m pip install praat-parselmouth" in done.err
