@@ -68,13 +68,13 @@ from privacy_eval.products.freshness import (
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.simulate.speech import mfcc_statistics_network
 from privacy_eval.speech.audio import AudioReader
-from privacy_eval.stages.access import AsvSystems, TreeAccess
+from privacy_eval.stages.access import VECTORS_NOTE, AsvSystems, TreeAccess
 from privacy_eval.stages.anonymize import McAdams, anonymize_data
 from privacy_eval.stages.asv_scores import make_scores, train_backends
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.disclosure import GalleryOptions, plan_identification
 from privacy_eval.stages.privacy_metrics import Options, condition_cost, evaluate_tree
-from privacy_eval.stages.similarity import trial_set_cost
+from privacy_eval.stages.similarity import plan_similarity, trial_set_cost
 from privacy_eval.stages.subsets import make_subsets
 from privacy_eval.stages.xvectors import make_vectors
 from privacy_eval.study.run import run_tasks, study_tasks
