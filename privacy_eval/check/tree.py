@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, counted
-from ..io.files import OPEN_END, Inputs, digest, relative
+from ..io.files import OPEN_END, digest, relative
 from ..io.names import look_alike
 from ..io.score_formats import line_limit
 from ..io.scores import read_scores, read_trials
@@ -30,11 +30,7 @@ from ..results.record_caveats import described, names_of
 from ..results.records import Results, VerificationRecord
 from ..stages import asv_scores, similarity
 from ..stages.access import AsvSystems, Experiment, SystemUnderTest, TreeAccess
-from ..stages.collect import (
-    read_emotion,
-    read_recognition,
-    records_of_kind,
-)
+from ..stages.collect import read_emotion, read_recognition, records_of_kind
 from ..stages.measures import owners_of
 from ..stages.privacy_metrics import rated_words, scores_and_key
 from ..tree.conditions import ConditionFiles, System, TrialCondition, is_needed, original_trial_sets
@@ -132,7 +128,12 @@ def check_tree(
         of_teams = AsvSystems(access, protocol, teams if systems else ())
         experiment = Experiment([*systems], out or access.results, of_teams)
         measures, _ = records_of_kind(experiment, "measures")
-        scores = _score_files(present.values(), errors, digests, access.inputs)
+        scores = []  # records that tell only which scores they are of
+        for c in present.values():
+            if c.scores is not None and c.trials is not None and c not in errors:
+                sha256 = digests.get(c) or access.inputs.sha256(c.scores)
+                made_of = {"inputs": {"scores": {"sha256": sha256}}}
+                scores.append(VerificationRecord(c.condition, {}, {}, provenance=made_of))
         results = Results(protocol, tuple(scores), measures=tuple(measures), **found)
         findings += _with_caveats(results.confirm(confirm))
     genders = {c.trials.parent: c.condition.gender for c in present.values() if c.trials}
@@ -239,20 +240,6 @@ def _recognition(
             except Exception as error:
                 yield failure(EMOTIONS, error, team=system.name, file=table.path)
     yield from _fewer_than_others(systems)
-
-
-def _score_files(
-    present: Iterable[ConditionFiles],
-    unusable: Collection[ConditionFiles],
-    digests: Mapping[ConditionFiles, str],
-    inputs: Inputs,
-) -> Iterator[VerificationRecord]:
-    """Yield records that tell only which scores they are of, by the digests if these were read."""
-    for c in present:
-        if c.scores is not None and c.trials is not None and c not in unusable:
-            sha256 = digests.get(c) or inputs.sha256(c.scores)
-            made_of = {"inputs": {"scores": {"sha256": sha256}}}
-            yield VerificationRecord(c.condition, {}, {}, provenance=made_of)
 
 
 def _with_caveats(results: Results) -> Iterator[Finding]:
