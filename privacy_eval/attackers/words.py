@@ -8,6 +8,7 @@ No file is opened here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal, get_args
 
 import numpy as np
@@ -296,7 +297,10 @@ def join_trials(trials: Trials, length: int) -> tuple[Trials, dict[str, tuple[st
 
 
 def session_is_enrolled(
-    speakers: Sequence[str], utterances: Sequence[str], enrollment: Mapping[str, Iterable[str]]
+    speakers: Sequence[str],
+    utterances: Sequence[str],
+    enrollment: Mapping[str, Iterable[str]],
+    sessions: Mapping[str, str] = MappingProxyType({}),
 ) -> NDArray[np.bool_]:
     """Tell in which trials the trial utterance is of a session that its enrolled speaker enrolled.
 
@@ -308,6 +312,8 @@ def session_is_enrolled(
         Enrolled speaker and trial utterance of each trial.
     enrollment : mapping of str to iterable of str
         Enrollment utterances by speaker.
+    sessions : mapping of str to str
+        Of utterances; others have that of their id.
 
     Returns
     -------
@@ -318,8 +324,10 @@ def session_is_enrolled(
     >>> session_is_enrolled(["a", "a"], ["a-1-7", "a-2-1"], {"a": ["a-1-0"]})
     array([ True, False])
     """
-    enrolled = {(s, session(u)) for s, members in enrollment.items() for u in members}
-    pairs = zip(speakers, map(session, utterances), strict=True)
+    of = {u: session(u) for members in (*enrollment.values(), utterances) for u in members}
+    of |= sessions
+    enrolled = {(s, of[u]) for s, members in enrollment.items() for u in members}
+    pairs = zip(speakers, (of[u] for u in utterances), strict=True)
     return np.fromiter((pair in enrolled for pair in pairs), np.bool_, len(speakers))
 
 

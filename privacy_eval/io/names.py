@@ -235,6 +235,11 @@ def session(utterance: str) -> str:
     return utterance.rpartition("-")[0] or utterance
 
 
+def tell_sessions(speaker_of: Mapping[str, str]) -> bool:
+    """Whether each id of an utterance has a part between the speaker and its last part."""
+    return not any(session(u) in (u, speaker) for u, speaker in speaker_of.items())
+
+
 def sessions_of(speaker_of: Mapping[str, str]) -> dict[str, str]:
     """Return the session of every utterance, if ids tell sessions: each has a part between the
     speaker and its last part, and some speaker has several sessions.
@@ -256,8 +261,8 @@ def sessions_of(speaker_of: Mapping[str, str]) -> dict[str, str]:
     >>> sessions_of({"s1-u1": "s1", "s1-u2": "s1"})
     {}
     """
-    found = {utterance: session(utterance) for utterance in speaker_of}
-    if any(name in (u, speaker_of[u]) for u, name in found.items()):
+    if not tell_sessions(speaker_of):
         return {}
+    found = {utterance: session(utterance) for utterance in speaker_of}
     pairs = {(speaker_of[u], name) for u, name in found.items()}
     return found if len(pairs) > len({speaker for speaker, _ in pairs}) else {}

@@ -135,6 +135,7 @@ WEAKER_THAN_WORDS, WEAKER_THAN_VARIANT = "weaker_than_words", "weaker_than_varia
 WEAKER_THAN_SPECTRUM = "weaker_than_spectrum"
 CONSTANT, LOWEST_EER, INCOMPLETE = "constant", "lowest_eer", "incomplete"
 DECIMAL, STATED, FEW_SPEAKERS = "decimal_llrs", "stated_interval", "few_speakers"
+SAME_SESSION = "same_session"
 #: What does not differ, by the key of the caveat.
 _CONSTANT_SIDES = {"constant_trials": "trial utterances", "constant_enrolled": "enrolled speakers"}
 
@@ -253,6 +254,11 @@ CAVEATS: Mapping[str, Caveat] = {
     "few_trials": Caveat(
         f"Values of fewer than {MIN_TRIALS} target or nontarget scores vary by chance (add trials)",
         word="too few trials",
+    ),
+    SAME_SESSION: Caveat(
+        "All target trials are of a session that their speaker enrolled: what voices share by the "
+        "session, such as the room, the channel or the subject, looks like the speaker",
+        ranked=True,
     ),
     FEW_SPEAKERS: Caveat(
         "Values of few speakers carry no claim about others", ranked=True, announced=False

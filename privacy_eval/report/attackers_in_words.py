@@ -231,7 +231,12 @@ def _overestimates(*rows: Tried) -> str:
 def _by_session(row: Tried, data: ReportData) -> Iterator[str]:
     """Say what the words alone reach where the target enrolled the trial's session."""
     place = row.system, row.split
-    conditions = [r for r in data.others if (r.condition.system, r.condition.split) == place]
+    conditions = [
+        r
+        for r in data.others
+        if (r.condition.system, r.condition.split) == place
+        and r.condition.attacker in data.protocol.word_attackers
+    ]
     texts = {}
     for name in ("enrolled", "other"):
         strata = [r.sessions[name].values for r in conditions if name in r.sessions]

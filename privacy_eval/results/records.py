@@ -38,6 +38,7 @@ from ..metrics.caveats import (
     INVERTED_ORIGINAL,
     RAW_SPEECH,
     SAME_SCORES,
+    SAME_SESSION,
     STATED,
     WEAKER_THAN_SPECTRUM,
     WEAKER_THAN_VARIANT,
@@ -274,8 +275,8 @@ class VerificationRecord(Record):
     group_errors : mapping
         By column of metadata: error rates of its groups at common thresholds.
     sessions : mapping
-        Of an attacker who reads words: target trials of a session that the speaker `enrolled`, and
-        the others (`other`), each with all nontarget trials; variant exact.
+        Target trials of a session that the speaker `enrolled`, and the others (`other`), each with
+        all nontarget trials; variant exact.
     ties : mapping
         What equal scores say, as from `metrics.find_ties`: caveats follow from it.
     """
@@ -322,6 +323,9 @@ class VerificationRecord(Record):
         caveats = find_caveats(eer, *counts, is_original=is_original, ties=self.ties)
         if self.trials_without_score:
             caveats[INCOMPLETE] = CAVEATS[INCOMPLETE].reason
+        enrolled = self.sessions.get("enrolled")
+        if enrolled is not None and enrolled.values.n_target == self.n_target:
+            caveats[SAME_SESSION] = CAVEATS[SAME_SESSION].reason
         if self.stated:
             caveats[STATED] = CAVEATS[STATED].reason
         object.__setattr__(self, "caveats", caveats)

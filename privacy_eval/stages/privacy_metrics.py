@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError
 from ..io.files import Inputs, Loaded, check_inside, file_names, outside_message, relative
+from ..io.names import tell_sessions
 from ..io.score_formats import line_limit
 from ..products.freshness import (
     Content,
@@ -49,7 +50,7 @@ from ..tree.conditions import (
     Transcripts,
     TrialCondition,
 )
-from ..tree.discovery import find_key, score_file
+from ..tree.discovery import find_key, first_file, score_file
 from ..version import __version__
 from .access import EXTRACTOR_ROLE
 from .attackers import ENROLLED_WORDS, RECOGNIZED, SPOKEN
@@ -71,6 +72,9 @@ _OF_TRANSCRIPTS = 4
 
 #: Inputs of scores that the records of their metrics name, too.
 _OF_SCORES = (EXTRACTOR_ROLE, ENROLLED_WORDS, RECOGNIZED, SPOKEN)
+
+#: Files of the sessions of enrolled and of trial utterances.
+_SESSIONS = ("enrollment_sessions", "trial_sessions")
 
 #: Beginning of the remarks on a record that state a caveat.
 WARNING = "warning: "
@@ -344,40 +348,53 @@ class _ConditionRecord:
         remarks = (*(f"{WARNING}{reason}" for reason in announced), *record.remarks)
         return Content(record_content(self.path, record, arrays), text, remarks)
 
-    def _enrollment(self, scores: Path, inputs: Inputs) -> dict[str, Source]:
-        """The enrolled utterances that scores by words were computed from, if they are the same
-        now."""
+    def _enrollment(self, scores: Path, inputs: Inputs) -> dict[str, Path | Source]:
+        """The enrolled utterances that our scores were computed from, if they are the same now, or
+        of other scores those of the tree; with the sessions of both sides, where files or ids tell
+        them."""
         from ..asv.inputs import load_listed_enrollment
 
-        made = fingerprint_of(scores, inputs)
-        if made is None or made.subject.get("scoring") != "words":
+        made_with = source_from_fingerprint(scores, "enrollment", self.tree, inputs)
+        folder = self.tree / "data" / self.condition.enrollment_set
+        lists = [folder / "enrolls", folder / "spk2utt", folder / "utt2spk"]
+        path = first_file(lists) if made_with is None else made_with.path
+        if path is None or not path.is_file():
             return {}
-        enrollment = source_from_fingerprint(scores, "enrollment", self.tree, inputs)
-        if enrollment is None or not enrollment.path.is_file():
+        check_inside([path], inputs.roots, f"{scores}: ")
+        enrollment = load_listed_enrollment(path)
+        if made_with is not None and made_with.sha256 != enrollment.digest:
             return {}
-        check_inside([enrollment.path], inputs.roots, f"{scores}: ")
-        is_same = load_listed_enrollment(enrollment.path).digest == enrollment.sha256
-        return {"enrollment": enrollment} if is_same else {}
+        found: dict[str, Path | Source] = {"enrollment": Source(path, enrollment.digest)}
+        key = self.files.trials
+        sides = (path, key) if key is not None else ()
+        files = [side.with_name("utt2session") for side in sides]
+        if files and all(file.is_file() for file in files):
+            check_inside(files, inputs.roots, f"{scores}: ")
+            return found | dict(zip(_SESSIONS, files, strict=True))
+        speaker_of = {u: s for s, members in enrollment.members.items() for u in members}
+        return found if tell_sessions(speaker_of) else {}
 
     def _sessions(
         self, trials: Trials, paths: Paths, utt2spk: Path | Loaded | None
     ) -> dict[str, TargetStratum]:
-        """Compute the metrics of words by whether the target enrolled the trial's session, where
-        both occur."""
+        """Compute the metrics by whether the target enrolled the trial's session, each of enough
+        targets."""
         if "enrollment" not in paths:
             return {}
         import numpy as np
 
         from ..asv.inputs import load_listed_enrollment
         from ..attackers.words import session_is_enrolled
+        from ..io.data_dir import read_utt2spk
         from ..io.scores import with_speakers
+        from ..metrics.caveats import MIN_EER_TRIALS
         from ..metrics.groups import grouped, summarize_targets
 
         speakers, utterances = trials.enrolled.tolist(), trials.utterance.tolist()
         members = load_listed_enrollment(paths["enrollment"]).members
-        same = session_is_enrolled(speakers, utterances, members)
-        if len({*same[trials.is_target].tolist()}) < 2:
-            return {}
+        files = [paths[role] for role in _SESSIONS if role in paths]
+        sessions = {u: s for file in files for u, s in read_utt2spk(file).items()}
+        same = session_is_enrolled(speakers, utterances, members, sessions)
         options = self.options
         if options.bootstrap:
             known = with_speakers(trials, utt2spk)
@@ -386,7 +403,8 @@ class _ConditionRecord:
             known = trials.with_columns(enrolled_speaker=trials.enrolled, trial_speaker=said)
         of_trials = grouped(known, {})
         drawn = {"replicates": options.bootstrap, "seed": options.seed}
-        chosen = {"enrolled": same, "other": ~same}
+        strata = {"enrolled": same, "other": ~same}
+        chosen = {n: of for n, of in strata.items() if of[trials.is_target].sum() >= MIN_EER_TRIALS}
         return {name: summarize_targets(of_trials, of, **drawn) for name, of in chosen.items()}
 
     def _warnings(self, scores: Path, inputs: Inputs) -> list[str]:

@@ -147,16 +147,17 @@ data_folders: []
 """
 
 
-def evaluated(root: Path, *more: str) -> VerificationRecord:
-    """The record of the words in a tree of transcripts."""
+def evaluated(root: Path, *more: str, attacker: str = "words") -> VerificationRecord:
+    """The record of the words in a tree of transcripts, or of another attacker."""
     lines_to(root / "protocol.yaml", _BY_WORDS.splitlines())
     (root / "exp/results-anon").mkdir(parents=True, exist_ok=True)
     tree = ("--tree", root, *_TREE)
-    for verb in (("asv-scores", "--attackers", "words"), ("privacy-metrics", *more), ("collect",)):
+    scores = [("asv-scores", "--attackers", "words")] * (attacker == "words")
+    for verb in (*scores, ("privacy-metrics", *more), ("collect",)):
         run = cli(verb[0], *tree, *verb[1:])
         assert run.code == 0, run.err
     records = read_results(root / "exp/privacy_eval/results.json").verification
-    return next(r for r in records if r.condition.attacker == "words")
+    return next(r for r in records if r.condition.attacker == attacker)
 
 
 @needs_attackers
@@ -179,7 +180,7 @@ def test_sessions_are_in_records_tables_and_the_report(tmp_path: Path) -> None:
     """Two subjects: a speaker is known by the subject of the session that was enrolled."""
     speakers, data = [f"s{n}" for n in range(10)], tmp_path / "data"
     enrolled = {f"{s}-a-0": s for s in speakers}
-    tried = {f"{s}-{session}-1": s for s in speakers for session in "ab"}
+    tried = {f"{s}-{session}-{n}": s for s in speakers for session in "ab" for n in (1, 2, 3)}
     for name, spoken in ((ENROLLMENT, enrolled), (TRIAL, tried)):
         words = (f"{u} word{s if '-a-' in u else 's0'} and" for u, s in spoken.items())
         lines_to(data / name / "text", words)
@@ -194,22 +195,70 @@ def test_sessions_are_in_records_tables_and_the_report(tmp_path: Path) -> None:
     enrolled_session, other = record.sessions["enrolled"], record.sessions["other"]
     # The other session of nine speakers is about the subject of s0, whose score is the highest.
     for of in (enrolled_session.values, other.values):
-        assert (of.n_target, of.n_nontarget, of.n_speakers) == (10, 180, 10)
-    # 9 of 180 nontargets tie with the targets: Kaldi takes the rate of the next target, 1 of 10.
-    assert enrolled_session.values.eer == pytest.approx(1 / 10, abs=1e-9)
+        assert (of.n_target, of.n_nontarget, of.n_speakers) == (30, 540, 10)
+    # 27 of 540 nontargets score as the highest targets: Kaldi takes the first step above 5 %.
+    assert enrolled_session.values.eer == pytest.approx(2 / 30, abs=1e-9)
     assert other.values.eer is not None and other.values.eer > 0.5
     low, high = other.intervals["eer"]
     assert low < other.values.eer <= high
     out = tmp_path / "exp/privacy_eval"
     rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
-    (row,) = [r for r in rows if (r["metric"], r["session"]) == ("eer", "other")]
-    assert (float(row["value"]), row["n_target"]) == (pytest.approx(other.values.eer), "10")
+    of_words = [r for r in rows if (r["attacker"], r["metric"]) == ("words", "eer")]
+    (row,) = (r for r in of_words if r["session"] == "other")
+    assert (float(row["value"]), row["n_target"]) == (pytest.approx(other.values.eer), "30")
     page = tmp_path / "report.html"
     assert cli("report", "--results", out / "results.json", "--out", page).code == 0
     text = page.read_text()
-    assert "By session, the words alone reach" in text and "Words, by session" in text
+    assert "By session, the words alone reach" in text and "By session: " in text
     without = evaluated(tmp_path).sessions
     assert not any(of.intervals for of in without.values())
     assert {name: of.values for name, of in without.items()} == {
         name: of.values for name, of in record.sessions.items()
     }
+
+
+@pytest.mark.parametrize("told", ["by ids", "by utt2session"])
+def test_sessions_of_voices_are_strata_of_enough_targets(told: str, tmp_path: Path) -> None:
+    """Scores of another program: EERs by loops over the trials; a caution where all targets are of
+    sessions that were enrolled."""
+    speakers, data = [f"s{n}" for n in range(4)], tmp_path / "data"
+    part = "-" if told == "by ids" else "_"
+    enrolled = {part.join((s, "a", "0")): (s, "a") for s in speakers}
+    tried = {part.join((s, c, f"{n}")): (s, c) for s in speakers for c in "ab" for n in range(9)}
+    for name, spoken in ((ENROLLMENT, enrolled), (TRIAL, tried)):
+        lines_to(data / name / "utt2spk", (f"{u} {s}" for u, (s, _) in spoken.items()))
+        if told == "by utt2session":
+            sessions = (f"{u} {s}_{session}" for u, (s, session) in spoken.items())
+            lines_to(data / name / "utt2session", sessions)
+    pairs = [(s, u, s == of[0]) for s in speakers for u, of in tried.items()]
+    scores = {(s, u): (37 * n) % 101 + 40 * same for n, (s, u, same) in enumerate(pairs)}
+    of_voices = tmp_path / "exp/results-anon" / f"ASV-{ENROLLMENT}-{TRIAL}_anon" / "scores"
+
+    def written(kept: str) -> VerificationRecord:
+        some = [(s, u, same) for s, u, same in pairs if tried[u][1] in kept]
+        named = (f"{s} {u} {'target' if same else 'nontarget'}" for s, u, same in some)
+        lines_to(data / TRIAL / "trials", named)
+        lines_to(of_voices, (f"{s} {u} {scores[s, u]}" for s, u, _ in some))
+        return evaluated(tmp_path, attacker="plda")
+
+    record = written("ab")
+    nontargets = [scores[s, u] for s, u, same in pairs if not same]
+    for name, session in (("enrolled", "a"), ("other", "b")):
+        of = [scores[s, u] for s, u, same in pairs if same and tried[u][1] == session]
+        values = record.sessions[name].values
+        assert (values.n_target, values.n_nontarget) == (len(of), len(nontargets)) == (36, 216)
+        assert values.eer == pytest.approx(loop_eer(of, nontargets), abs=1e-12)
+    assert "same_session" not in record.caveats
+    alone = written("a")
+    assert [*alone.sessions] == ["enrolled"] and "same_session" in alone.caveats
+    assert not written("b").caveats.get("same_session")
+
+
+def loop_eer(targets: list[int], nontargets: list[int]) -> float:
+    """Kaldi's EER, step by step over the sorted targets."""
+    low, high = sorted(targets), sorted(nontargets)
+    for step, threshold in enumerate(low):
+        place = max(0, len(high) - 1 - int(len(high) * step / len(low)))
+        if high[place] < threshold:
+            return step / len(low)
+    return 1.0
