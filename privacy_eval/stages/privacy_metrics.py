@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from ..metrics.utility import WordErrors
 
 #: Incremented when the same inputs yield different numbers or arrays.
-_REVISION = 5
+_REVISION = 6
 #: The same of word errors.
 _OF_TRANSCRIPTS = 4
 
