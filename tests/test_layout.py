@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import graphlib
+import re
 from pathlib import Path
 
 import privacy_eval
@@ -82,3 +83,16 @@ def test_no_import_goes_in_a_circle() -> None:
         if module[-1] != "__init__"
     }
     graphlib.TopologicalSorter(graph).prepare()
+
+
+CONTRIBUTING = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def test_the_map_shows_the_rooms() -> None:
+    rooms = CONTRIBUTING.split("| room |")[1].split("\n\n")[0].splitlines()[2:]
+    assert tuple(tuple(re.findall(r"`(\w+)`", line.split("|")[1])) for line in rooms) == ROOMS
+
+
+def test_modules_that_are_named_exist() -> None:
+    for name in re.findall(r"`((?:\w+/)+\w+\.py)`", CONTRIBUTING):
+        assert (PACKAGE / name).exists() or (PACKAGE.parent / name).exists(), name
