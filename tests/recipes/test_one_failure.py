@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import Run, cli, executable, lines_to
+from support import Run, cells_of, cli, executable, lines_to
 
 from privacy_eval.numbers.rankings import rankings
 from privacy_eval.numbers.report_data import read_report_data
@@ -126,10 +126,7 @@ def test_one_failure_is_one_failure(
 
 def summary(tables: Path) -> dict[tuple[str, ...], dict[str, str]]:
     """The rows of the summary by system, split and attack model."""
-    import csv
-
-    (path,) = [p for p in tables.rglob("summary.csv")]
-    rows = list(csv.DictReader(path.read_text().splitlines()))
+    rows = cells_of((tables / "tables.csv").read_text(), "summary")
     return {tuple([*row.values()][:3]): row for row in rows}
 
 

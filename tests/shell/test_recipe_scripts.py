@@ -114,14 +114,16 @@ def recipe(tmp_path: Path, preloaded_venv: Path) -> Recipe:
 OPTIONS = {
     "vpc2020": "stage stop-stage tree results out conf nj cmd system anonymizer "
     "variant coefficient per-set extractor encoder front-end lda-dim anon-suffix "
-    "all-figures conventional whiskers metric published table-style shown-variant shown-system "
+    "all-figures conventional whiskers metric published table-style formats tables "
+    "shown-variant shown-system "
     "utility by-strongest "
     "ratings bootstrap seed utt2spk keys audio recognizer quality phones phone-reference attackers "
     "distractors sentences attribute confirm statement speaker-names allow-missing allow-outside "
     "allow-pipes details",
     "vpc2024": "stage stop-stage tree results out conf nj cmd system encoder extractor front-end "
     "anon-suffix "
-    "all-figures conventional whiskers metric published table-style shown-variant shown-system "
+    "all-figures conventional whiskers metric published table-style formats tables "
+    "shown-variant shown-system "
     "utility by-strongest "
     "ratings bootstrap seed utt2spk keys recognizer audio quality phones phone-reference attackers "
     "distractors sentences attribute confirm statement speaker-names allow-missing allow-outside "
