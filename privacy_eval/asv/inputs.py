@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.data_dir import read_list, read_spk2utt, read_utt2spk
-from ..io.files import Loaded, check_inside, digest
+from ..io.files import Inputs, Loaded, check_inside, digest
 from ..io.vector_digest import stored_digest
 from ..protocol.protocol import CROPS, AsvModel, Protocol
 
@@ -44,7 +44,7 @@ class Enrollment:
         return digest("".join(lines).encode())
 
 
-def load_listed_enrollment(path: Path) -> Enrollment:
+def load_listed_enrollment(path: Path, inputs: Inputs) -> Enrollment:
     """Read the enrollment that a file stands for: a spk2utt or utt2spk, or a list of utterances
     whose speakers are in such a file beside it.
 
@@ -52,6 +52,8 @@ def load_listed_enrollment(path: Path) -> Enrollment:
     ----------
     path : Path
         `Enrollment.path` of another reading.
+    inputs : Inputs
+        What has read files before, and reads these.
 
     Returns
     -------
@@ -63,12 +65,12 @@ def load_listed_enrollment(path: Path) -> Enrollment:
         As `load_enrollment`; no speakers beside the list.
     """
     if path.name.startswith(("spk2utt", "utt2spk")):
-        return load_enrollment(path)
+        return load_enrollment(inputs.load(path))
     beside = (path.with_name(name) for name in ("spk2utt", "utt2spk"))
     speakers = next((file for file in beside if file.is_file()), None)
     if speakers is None:
         raise PrivacyEvalError(f"{path}: neither spk2utt nor utt2spk beside it")
-    return load_enrollment(speakers, path)
+    return load_enrollment(inputs.load(speakers), inputs.load(path))
 
 
 def load_enrollment(spk2utt: Path | Loaded, enrolls: Path | Loaded | None = None) -> Enrollment:

@@ -19,6 +19,7 @@ import stat
 import sys
 import warnings
 import zlib
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -829,6 +830,8 @@ class Inputs:
     def __init__(self, roots: Sequence[Path] = ()) -> None:
         self.roots = roots
         self._sha256: dict[Path, str] = {}
+        # Sorted, each with a slash at its end: those of a folder stand together.
+        self._names: list[str] = []
         self._content: dict[Path, bytes] = {}
         self._kept = 0
 
@@ -845,7 +848,7 @@ class Inputs:
             if large is None:
                 self._read(path, limit)
             else:
-                self._sha256[path] = large
+                self._hashed(path, large)
         return self._sha256[path]
 
     def load(self, path: Path) -> Loaded:
@@ -861,16 +864,24 @@ class Inputs:
 
     def forget(self, folder: Path) -> None:
         """Forget a file, or all files of a folder, that was written in the meantime."""
-        below = f"{folder}/"
-        for path in [path for path in self._sha256 if f"{path}/".startswith(below)]:
+        # "0" is the character after "/".
+        first, last = (bisect_left(self._names, f"{folder}{end}") for end in "/0")
+        for path in map(Path, self._names[first:last]):
             del self._sha256[path]
             self._drop(path)
+        del self._names[first:last]
+
+    def _hashed(self, path: Path, sha256: str) -> None:
+        if self._sha256.setdefault(path, sha256) != sha256:
+            raise PrivacyEvalError(f"{path}: changed while it was read")
+        name = f"{path}/"
+        place = bisect_left(self._names, name)
+        if self._names[place : place + 1] != [name]:
+            self._names.insert(place, name)
 
     def _read(self, path: Path, limit: LineLimit | None = None) -> bytes:
         content = read_bytes(path, limit=limit, roots=self.roots)
-        sha256 = digest(content)
-        if self._sha256.setdefault(path, sha256) != sha256:
-            raise PrivacyEvalError(f"{path}: changed while it was read")
+        self._hashed(path, digest(content))
         self._drop(path)
         self._content[path] = content
         self._kept += len(content)

@@ -25,7 +25,7 @@ T = TypeVar("T")
 def to_results_txt(results: Results, system: str, results_folder: str) -> str:
     """Write the challenge's results.txt of one results folder of a system, with SpeechBrain's EER
     only where that is the protocol's."""
-    part = results.by_challenge().of(system, results_folder)
+    part = results.of(system, results_folder).by_challenge()
     variant, hidden = results.protocol.variant, {"eer_speechbrain"} - {results.protocol.eer}
     recognized: defaultdict[str, list[WerLine]] = defaultdict(list)
     caveats: defaultdict[str, dict[str, str]] = defaultdict(dict)

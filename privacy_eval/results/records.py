@@ -10,6 +10,7 @@ import functools
 import itertools
 import math
 import warnings
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
@@ -1134,20 +1135,29 @@ class Results(Printed):
         """Names of the systems, in the order of their first records."""
         return list(dict.fromkeys(r.condition.system for r in self.records()))
 
+    @functools.cached_property
+    def _of(self) -> Mapping[str, dict[str, list[AnyRecord]]]:
+        """The records of each system, by kind."""
+        found: defaultdict[str, dict[str, list[AnyRecord]]] = defaultdict(
+            lambda: {kind: [] for kind in RECORD_KINDS}
+        )
+        for kind in RECORD_KINDS:
+            for record in getattr(self, kind):
+                found[record.condition.system][kind].append(record)
+        return found
+
     def results_folders(self, system: str) -> list[str]:
         """List the suffixes of the results folders with records of a system."""
-        conditions = (r.condition for r in self.records())
-        return sorted({c.results_folder for c in conditions if c.system == system})
+        return sorted({r.condition.results_folder for of in self._of[system].values() for r in of})
 
     def of(self, system: str, results_folder: str | None = None) -> Results:
         """Select the records of one system, or of one of its results folders."""
 
         def selected(record: AnyRecord) -> bool:
-            c = record.condition
-            return c.system == system and results_folder in (None, c.results_folder)
+            return results_folder in (None, record.condition.results_folder)
 
         kept: dict[str, Any] = {k: getattr(self, k) for k in ("day", "confirmed", "speaker_key")}
-        kept |= {kind: tuple(filter(selected, getattr(self, kind))) for kind in RECORD_KINDS}
+        kept |= {kind: tuple(filter(selected, self._of[system][kind])) for kind in RECORD_KINDS}
         kept["failed"] = {system: self.failed[system]} if system in self.failed else {}
         return Results(self.protocol, **kept)
 

@@ -339,7 +339,7 @@ class _ConditionRecord:
             provenance=provenance,
             groups=groups,
             group_errors=group_errors,
-            sessions=self._sessions(paired, paths, utt2spk),
+            sessions=self._sessions(paired, paths, inputs, utt2spk),
             ties=ties,
         )
         arrays = {**score_curves(exact.scores), **_replicates(exact.replicates)}
@@ -361,7 +361,7 @@ class _ConditionRecord:
         if path is None or not path.is_file():
             return {}
         check_inside([path], inputs.roots, f"{scores}: ")
-        enrollment = load_listed_enrollment(path)
+        enrollment = load_listed_enrollment(path, inputs)
         if made_with is not None and made_with.sha256 != enrollment.digest:
             return {}
         found: dict[str, Path | Source] = {"enrollment": Source(path, enrollment.digest)}
@@ -375,7 +375,7 @@ class _ConditionRecord:
         return found if tell_sessions(speaker_of) else {}
 
     def _sessions(
-        self, trials: Trials, paths: Paths, utt2spk: Path | Loaded | None
+        self, trials: Trials, paths: Paths, inputs: Inputs, utt2spk: Path | Loaded | None
     ) -> dict[str, TargetStratum]:
         """Compute the metrics by whether the target enrolled the trial's session, each of enough
         targets."""
@@ -391,8 +391,8 @@ class _ConditionRecord:
         from ..metrics.groups import grouped, summarize_targets
 
         speakers, utterances = trials.enrolled.tolist(), trials.utterance.tolist()
-        members = load_listed_enrollment(paths["enrollment"]).members
-        files = [paths[role] for role in _SESSIONS if role in paths]
+        members = load_listed_enrollment(paths["enrollment"], inputs).members
+        files = [inputs.load(paths[role]) for role in _SESSIONS if role in paths]
         sessions = {u: s for file in files for u, s in read_utt2spk(file).items()}
         same = session_is_enrolled(speakers, utterances, members, sessions)
         options = self.options
