@@ -114,7 +114,8 @@ def test_original_speech_of_the_first_source_is_noted() -> None:
     assert first.condition.attack_model == "original"
     changed = with_first(results, first)
     cells = merge_cells([cells_from_results(changed), PUBLISHED])
-    assert any("sources differ in 1 of" in note for note in cells.notes)
+    (note,) = [n for n in cells.notes if "sources differ in 1 of" in n]
+    assert "your own evaluation" in note
 
 
 def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> None:

@@ -66,7 +66,7 @@ def test_the_test_of_a_group_is_a_difference_to_the_others() -> None:
 def test_error_rates_of_groups_name_both_groups_and_the_threshold() -> None:
     """Group c has no nontargets within, so that disparities are of two groups."""
     names = ("a", "b", "c")
-    matrix = {
+    matrix: dict[str, dict[str, float | None]] = {
         "a": {"a": 0.02, "b": 0.03, "c": 0.04},
         "b": {"a": 0.05, "b": 0.01, "c": 0.07},
         "c": {"a": 0.08, "b": 0.09, "c": None},
