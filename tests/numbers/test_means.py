@@ -78,6 +78,9 @@ def test_a_missing_part_is_named() -> None:
         assert of_rest.of_present == pytest.approx(float(expected))
         assert of_rest.text() == METRICS["eer"].format(of_rest.of_present)
     assert mean(*whole).missing == ()
+    names = ", ".join(" ".join(of_set) for of_set in SETS[1:4])
+    assert mean(whole[0], *[None] * 5).why_blank.endswith(f"5 of 6: {names}, ...")
+    assert mean(*whole[:3], *[None] * 3).why_blank[-1:] != "."
     nothing = mean(*[None] * 6)
     assert (nothing.value, nothing.text(), len(nothing.missing)) == (None, "", 6)
 

@@ -1,14 +1,16 @@
-"""Rankings by the strongest attacker of each system."""
+"""Rankings: by the strongest attacker of each system; the records that they are of."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
+from support import B1, imported
 
 from privacy_eval.numbers.attackers import AttackerEer, Tried
-from privacy_eval.numbers.means import Mean
-from privacy_eval.numbers.rankings import RankedSystem, Ranking, with_attackers
+from privacy_eval.numbers.cells import cells_from_results
+from privacy_eval.numbers.means import Mean, Means
+from privacy_eval.numbers.rankings import RankedSystem, Ranking, rank, with_attackers
 from privacy_eval.protocol.protocol import load_protocol
 
 PROTOCOL = load_protocol("vpc2020")
@@ -59,3 +61,18 @@ def test_attackers_do_not_change_rankings_that_they_are_not_of(by_strongest: boo
         (BY_MEAN, {}),
     ):
         assert with_attackers(ranking, attackers, by_strongest=by_strongest) == ranking
+
+
+@pytest.mark.parametrize("attack_model", ["ignorant", "lazy-informed"])
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_records_of_a_ranking_are_of_its_attack_model_and_split(
+    attack_model: str, split: str
+) -> None:
+    """Two genders of three data sets."""
+    results = imported(B1)
+    records = {r.condition: r for r in results.verification}
+    means = Means(cells_from_results(results), PROTOCOL, records)
+    found = rank(means, metric="eer", attack_model=attack_model, split=split).records
+    conditions = [r.condition for r in found]
+    assert {(c.attack_model, c.split) for c in conditions} == {(attack_model, split)}
+    assert len({(c.data_set, c.gender) for c in conditions}) == len(conditions) == 6
