@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Do the tests notice wrong arithmetic? Change the metrics, the pairing of scores and trials, and
-the attackers at random places, one at a time, and run their tests.
+"""Do the tests notice wrong arithmetic? Change metrics, attackers, the pairing of scores and
+trials, the reading of results, averages, rankings and the gate at random places, one at a time,
+and run their tests.
 
     pip install cosmic-ray; scripts/mutate.py --mutants 120 --seed 1
     scripts/mutate.py --mutants 120 --seed 1 --only 3 17     some of these mutants again
@@ -38,8 +39,15 @@ TESTS = {
     "metrics": ("tests/metrics", "tests/attackers", "tests/asv"),
     "attackers": ("tests/attackers",),
     "io": ("tests/io",),
+    "numbers": ("tests/numbers", "tests/report"),
+    "results": ("tests/results", "tests/numbers", "tests/report"),
 }
-PAIRING = ("scores", "trial_speakers", "text_table", "arrow", "counts")
+#: The modules of a room that are changed; of other rooms all are.
+SOME = {
+    "io": ("scores", "text_table", "counts"),
+    "numbers": ("cells", "means", "challenge_averages", "rankings", "gate"),
+    "results": ("rows", "measurements", "json_store"),
+}
 #: Changes of the program's form rather than of its numbers.
 LEFT_OUT = ("Variable", "RemoveDecorator", "ExceptionReplacer")
 SECONDS = 1200
@@ -61,8 +69,9 @@ class Places(MutationVisitor):
 
 def modules() -> list[Path]:
     package = ROOT / "privacy_eval"
-    found = [p for room in ("metrics", "attackers") for p in package.glob(f"{room}/[a-z]*.py")]
-    return sorted([*found, *(package / f"io/{name}.py" for name in PAIRING)])
+    found = [p for room in TESTS.keys() - SOME.keys() for p in package.glob(f"{room}/[a-z]*.py")]
+    some = (package / f"{room}/{name}.py" for room, names in SOME.items() for name in names)
+    return sorted([*found, *some])
 
 
 def places(module: Path) -> dict[tuple[int, int], list[tuple[str, int]]]:

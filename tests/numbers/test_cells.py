@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from support import B1, B2, imported, with_first
+from support import ANON, B1, B2, changed, imported, with_first
 
 from privacy_eval.metrics import describe
 from privacy_eval.numbers.cells import (
@@ -114,7 +114,8 @@ def test_original_speech_of_the_first_source_is_noted() -> None:
     assert first.condition.attack_model == "original"
     changed = with_first(results, first)
     cells = merge_cells([cells_from_results(changed), PUBLISHED])
-    assert any("sources differ in 1 of" in note for note in cells.notes)
+    (note,) = [n for n in cells.notes if "sources differ in 1 of" in n]
+    assert "your own evaluation" in note
 
 
 def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> None:
@@ -142,6 +143,23 @@ def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> N
     assert of(original(**libri, **vctk), original(**{**libri, "libri__m": "9.0"})) == mean
     assert of(original(**libri), original(**{**libri, "libri__m": "9.0"}, **vctk)) is None
     assert of(original(**libri), original(**vctk)) is None
+
+
+@pytest.mark.parametrize("models", [("original", "anonymized"), ("anonymized", "original")])
+def test_voice_similarity_is_by_the_model_of_original_speech(models: tuple[str, str]) -> None:
+    """Its G_VD is -1 dB, that by the model trained on anonymized speech -9 dB, in either order."""
+    values = {"original": -1.0, "anonymized": -9.0}
+    results = imported(ANON, protocol="vpc2022")
+    records = tuple(
+        changed(results.similarity[0], asv_model=m, metrics={"challenge": {"gvd_db": values[m]}})
+        for m in models
+    )
+    both = cells_from_results(replace(results, similarity=records))
+    assert [c.value for k, c in both.values.items() if k.metric == "gvd_db"] == [-1.0]
+    of_one = cells_from_results(replace(results, similarity=records[:1]))
+    assert [c.value for k, c in of_one.values.items() if k.metric == "gvd_db"] == [
+        values[models[0]]
+    ]
 
 
 def test_a_system_called_like_original_speech_is_kept_apart() -> None:

@@ -171,6 +171,14 @@ def test_what_a_policy_misspells_is_its_error(
     assert decision == "ERROR" and all(name in reason for name in names)
 
 
+def test_restrictions_that_only_the_results_know_are_no_errors(tmp_path: Path) -> None:
+    """The protocol has women only: 0.41, the lower end for men, is above 0.3."""
+    results = attacked({"plda": ONE}, gender="m")
+    assert list(results.protocol.genders) == ["f"]
+    assert decided(tmp_path, results, f"{EER}, only: {{gender: [m]}}")[0] == "PASS"
+    assert decided(tmp_path, results, f"{EER}, only: {{gender: [x]}}")[0] == "ERROR"
+
+
 def test_restrictions_that_the_protocol_knows_are_no_errors(tmp_path: Path) -> None:
     for entry in ("data_set: [libri], split: [test]", "attack_model: [ignorant]"):
         only = f"{EER}, only: {{{entry}}}"

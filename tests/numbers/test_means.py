@@ -11,21 +11,21 @@ import pytest
 
 from privacy_eval.metrics import CAVEATS, METRICS
 from privacy_eval.numbers.cells import Cell, CellKey, Cells
-from privacy_eval.numbers.means import Mean, Means, mean_of_keys
-from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.numbers.means import Mean, Means, averaged_conditions, mean_of_keys
+from privacy_eval.protocol.protocol import Protocol, load_protocol
 
 PROTOCOL = load_protocol("vpc2020")
 SETS = [(d.id, gender) for d in PROTOCOL.data_sets for gender in PROTOCOL.genders]
 WEIGHTS = [Decimal("0.25")] * 2 + [Decimal("0.20")] * 2 + [Decimal("0.05")] * 2
 
 
-def mean(*cells: Cell | None, metric: str = "eer") -> Mean:
+def mean(*cells: Cell | None, metric: str = "eer", protocol: Protocol = PROTOCOL) -> Mean:
     values = {
         CellKey(metric, "a", "dev", *of_set, "s"): cell
         for of_set, cell in zip(SETS, cells, strict=True)
         if cell is not None
     }
-    return Means(Cells(values, ("s",)), PROTOCOL).of(metric, "a", "dev", "s")
+    return Means(Cells(values, ("s",)), protocol).of(metric, "a", "dev", "s")
 
 
 def test_a_half_way_mean_is_rounded_up_in_any_order() -> None:
@@ -51,6 +51,21 @@ def test_a_half_way_mean_is_rounded_up_in_any_order() -> None:
     assert texts == {text} == {"35.63"}
 
 
+@pytest.mark.parametrize(
+    ("weights", "expected", "conditions"),
+    [({}, 0.3, 6), ({"f": 3, "m": 1}, 0.25, 6), ({"f": 3}, 0.25, 6), ({"f": 0}, 0.4, 3)],
+)
+def test_a_mean_has_the_weights_of_genders(
+    weights: dict[str, float], expected: float, conditions: int
+) -> None:
+    """Women have 0.2 and men 0.4 in each of three data sets: with weights 3 and 1 the mean is
+    (3 * 0.2 + 1 * 0.4) / (3 + 1) = 0.25; a gender without a weight has 1, and 0 leaves it out."""
+    protocol = replace(PROTOCOL, gender_weights=weights)
+    of_sets = [Cell("eer", {"f": 0.2, "m": 0.4}[gender]) for _, gender in SETS]
+    assert mean(*of_sets, protocol=protocol).value == expected
+    assert averaged_conditions(protocol) == conditions
+
+
 def test_a_missing_part_is_named() -> None:
     whole = [Cell("eer", v / 10) for v in range(1, 7)]
     for index, of_set in enumerate(SETS):
@@ -63,6 +78,9 @@ def test_a_missing_part_is_named() -> None:
         assert of_rest.of_present == pytest.approx(float(expected))
         assert of_rest.text() == METRICS["eer"].format(of_rest.of_present)
     assert mean(*whole).missing == ()
+    names = ", ".join(" ".join(of_set) for of_set in SETS[1:4])
+    assert mean(whole[0], *[None] * 5).why_blank.endswith(f"5 of 6: {names}, ...")
+    assert mean(*whole[:3], *[None] * 3).why_blank[-1:] != "."
     nothing = mean(*[None] * 6)
     assert (nothing.value, nothing.text(), len(nothing.missing)) == (None, "", 6)
 

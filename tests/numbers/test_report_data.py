@@ -98,6 +98,25 @@ def test_replicates_of_an_average_are_read_once() -> None:
     assert curves.reads == len(records) == 36
 
 
+class ByGender(CountedReads):
+    """Three replicates: of women 0.1, 0.2, 0.3, of men 0.3, 0.4, 0.5."""
+
+    def of(self, record: VerificationRecord | SimilarityRecord) -> Arrays:
+        first = 0.1 if record.condition.gender == "f" else 0.3
+        values = first + np.array([0.0, 0.1, 0.2])
+        return {**super().of(record), "bootstrap_challenge_eer": values}
+
+
+def test_replicates_of_an_average_have_the_weights_of_genders() -> None:
+    """Women weigh 3 and men 1, in all data sets: the first one is (3 * 0.1 + 0.3) / 4 = 0.15."""
+    results = imported(B1, system="M")
+    protocol = replace(results.protocol, gender_weights={"f": 3, "m": 1})
+    results = replace(results, protocol=protocol)
+    data = ReportData(results, cells_from_results(results), ByGender())
+    found = data.means.of("eer", "lazy-informed", "dev", "M").replicates
+    assert found is not None and found.values == pytest.approx([0.15, 0.25, 0.35])
+
+
 def test_results_files_are_read_once(tmp_path: Path) -> None:
     """What a report shows is what its digest is of, though the file changes in between."""
     path = tmp_path / "results.json"
