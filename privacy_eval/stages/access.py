@@ -650,16 +650,15 @@ class Experiment:
     def planned(self, options: object) -> Iterator[tuple[System, ResultsFolder, AsvSystems]]:
         """Yield the systems under test, or, where there are no options to make anything with, all
         of them, with each of their results folders, and the tree as it is for the system."""
-        under_test = self.under_test
         for system, part in self.parts:
-            if options is None or system.name in under_test:
+            if options is None or system.name in self.under_test:
                 yield system, part, self.asv.of_system(system)
 
     def records_of(self, system: str, results_folder: str = "") -> Path:
         """Return the folder of a system's records."""
         return self.out / "records" / f"{self.names[system]}{results_folder}"
 
-    @property
+    @cached_property
     def under_test(self) -> set[str]:
         """Names of the systems whose x-vectors the tree has."""
         return {system.name for system in self.asv.under_test}
