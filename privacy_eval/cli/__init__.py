@@ -3,7 +3,7 @@
 Results go to stdout, progress and messages to stderr. Exit code 0: done; 1: bad data,
 named in the message; 2: wrong usage; 130: interrupted.
 
-A verb is two functions of a module: `add_VERB(parser)` adds its options, `run_VERB(arguments)`
+A verb is a row of options in `VERBS` of a module, and its function `run_VERB(arguments)`, which
 returns the exit code. Imports that only the latter needs are inside it: a recipe starts dozens of
 commands, and `--help` must respond at once. A stage is a row of `stages.STAGES`, and a function of
 `stage_runs`; by the name of the stage alone, options of a tree choose it.
@@ -29,7 +29,7 @@ from .jobs import OUTPUT_ERROR
 from .options import HelpFormatter, add_options, check_rules, log
 from .stages import STAGES, TREE, run_stage, stage_commands
 
-#: The verbs by purpose, each implemented in the module of the same name.
+#: The verbs by purpose.
 GROUPS: dict[str, dict[str, str]] = {
     "begin": {
         "init": "put a recipe of your own into a folder: run.sh, path.sh, cmd.sh and a protocol",
@@ -214,7 +214,7 @@ def commands(words: Sequence[str]) -> list[tuple[str, list[str]]]:
     """Return what a command line means: verbs, or `stage NAME`, each with its words."""
     verb, *others = words
     if verb == "stage":
-        return stage_commands(others)
+        return stage_commands(others, parser)
     if len(keys := usages(verb)) == 1:
         return [(keys[0], others)]
     given = option_names(others)

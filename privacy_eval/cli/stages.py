@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ..options import choice, flag, path, value
 from ..stages.options import (
@@ -112,11 +112,11 @@ def run_stage(arguments: argparse.Namespace) -> int:
     return code
 
 
-def stage_commands(words: Sequence[str]) -> list[tuple[str, list[str]]]:
+def stage_commands(
+    words: Sequence[str], parser_of: Callable[[str], argparse.ArgumentParser]
+) -> list[tuple[str, list[str]]]:
     """Return the verbs that the words after `stage` mean, each with its own words: those of a
     number get the options that they have."""
-    from . import parser
-
     names = [(row.number, name.replace("_", "-")) for row in RECIPE for name in row.names]
     listed = "\n".join(f"  {number:>2}  {name}" for number, name in names)
     one = argparse.ArgumentParser(
@@ -133,7 +133,7 @@ def stage_commands(words: Sequence[str]) -> list[tuple[str, list[str]]]:
     keys = [f"stage {name}" if name in STAGES else name for name in verbs]
     if not chosen.isdigit():
         return [(keys[0], others)]
-    known = {key: parser(key)._option_string_actions for key in keys}
+    known = {key: parser_of(key)._option_string_actions for key in keys}
     if unknown := [n for n in option_names(others) if not any(n in own for own in known.values())]:
         one.error(f"unrecognized arguments: {' '.join(unknown)}")
     commands = [(key, _words_of(others, own)) for key, own in known.items()]

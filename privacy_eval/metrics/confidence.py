@@ -20,7 +20,7 @@ from ..choices import MOST_REPLICATES
 from ..errors import PrivacyEvalError
 from .detection import miss_rates
 from .pav import FloatArray, IntArray
-from .registry import batch_metrics
+from .registry import replicate_metrics
 from .trial_scores import BoolArray, Replicates, TrialScores
 from .trials import Trials
 
@@ -179,7 +179,7 @@ def speaker_bootstrap(
         if (times := times_of(draws)).size:
             sample = Replicates(scores, pair, times)
             values += (
-                [batch_metrics(sample, metrics)]
+                [replicate_metrics(sample, metrics)]
                 if statistic is None
                 else [_by_name(statistic(one)) for one in sample]
             )

@@ -857,7 +857,7 @@ def _computed(
     return values
 
 
-def batch_metrics(
+def replicate_metrics(
     replicates: Replicates, names: Collection[str] | None = None
 ) -> dict[str, FloatArray]:
     """Compute every metric on scores of each replicate, in both variants.

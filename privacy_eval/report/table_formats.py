@@ -79,8 +79,8 @@ def to_csv(tables: Iterable[Table]) -> str:
     lines = [["table", "row", "column", "text", "value", "low", "high"]]
     for table in tables:
         headings = rows_by_group(table, range(len(table.rows)))
-        blocks = dict(zip(table.headings, headings, strict=True)) if table.headings else {}
-        heading_of = {number: label.title for label, of in blocks.items() for number in of}
+        blocks = zip(table.headings, headings, strict=True) if table.headings else ()
+        heading_of = {number: label.title for label, of in blocks for number in of}
         for number, row in enumerate(table.rows):
             place = [table.name, str(number + 1)]
             if heading := heading_of.get(number):

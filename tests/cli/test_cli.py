@@ -374,15 +374,15 @@ def test_a_stage_is_a_function_and_a_row_of_two_tables(
 
 def test_the_stages_of_a_number_get_the_options_that_they_have() -> None:
     words = ["--tree=a", "--results", "b", "--attackers", "all"]
-    assert stages.stage_commands(["6", *words[:3], "--quality"]) == [
+    assert stages.stage_commands(["6", *words[:3], "--quality"], parser) == [
         ("stage recognize", words[:3]),
         ("stage privacy-metrics", words[:3]),
         ("stage measures", [*words[:3], "--quality"]),
     ]
-    of_5 = dict(stages.stage_commands(["5", *words]))
+    of_5 = dict(stages.stage_commands(["5", *words], parser))
     assert of_5["stage subsets"] == [*words[:3], "--anonymized"]
     assert of_5["stage asv-scores"] == words
-    assert dict(stages.stage_commands(["3", *words[:3]])) == {"stage subsets": words[:3]}
+    assert dict(stages.stage_commands(["3", *words[:3]], parser)) == {"stage subsets": words[:3]}
     for wrong in (["5", *words, "--quality"], ["none"], ["99"]):
         assert cli("stage", *wrong).code == 2
 

@@ -397,6 +397,19 @@ def test_a_large_file_that_changes_is_refused(
         inputs.load(path)
 
 
+def test_a_folder_is_forgotten_with_what_is_below_it_alone(tmp_path: Path) -> None:
+    below, inputs = {"of/a", "of/b/c"}, Inputs()
+    names = (*below, "of.b/a", "of-a", "of0", "o")
+    written = {name: write(tmp_path / name, "old") for name in names}
+    old = {name: inputs.sha256(path) for name, path in written.items()}
+    for path in written.values():
+        path.write_text("new")
+    inputs.forget(tmp_path / "of")
+    assert {n for n, path in written.items() if inputs.sha256(path) != old[n]} == below
+    inputs.forget(written["o"])
+    assert inputs.sha256(written["o"]) != old["o"]
+
+
 def test_paths_outside_are_told_by_where_they_lead(tmp_path: Path) -> None:
     tree, other = tmp_path / "tree", tmp_path / "tree-2"
     tree.mkdir()

@@ -444,6 +444,12 @@ def test_csv_has_every_cell() -> None:
     ]
 
 
+def test_blocks_of_equal_headings_keep_them_in_csv() -> None:
+    made = replace(flagged(), headings=(Label("x"), Label("x")))
+    found = cells_of(to_csv([made]), made.name)
+    assert [row["Block"] for row in found] == ["x"] * len(made.rows)
+
+
 def test_numbers_and_bounds_are_columns_of_their_own_in_csv() -> None:
     texts = ("2.940 C", "1.5 A [1.0, inf]", "12/12/16", "-0.5?", "\u22121.2 [\u22122, 3]")
     texts += ("0.7 [n/a]",)

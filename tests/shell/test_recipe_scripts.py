@@ -200,7 +200,7 @@ def test_table_of_stages_names_scripts_verbs_and_modules(recipe: Recipe) -> None
     for stage in STAGES:
         assert f"{stage.number:2} | {', '.join(stage.names)} " in text
         for name in stage.names:
-            ((key, _),) = stage_commands([name])
+            ((key, _),) = stage_commands([name], parser)
             assert parser(key).get_default("run") is not None
             assert key in VERBS or vars(stage_runs)[name]
     for path in (ROOT / "local").glob("*.sh"):
