@@ -389,7 +389,7 @@ def test_the_demo_ends_with_results_and_tables(ran: Copy) -> None:
     assert len({r["trial_set"].split("_B")[0] for r in plain["verification"]}) == 12
     for page in ("report.html", "tables/tables.tex"):
         assert "simulated data" in (out / page).read_text()
-    sets = {(r["system"], r["trial_set"]) for r in plain["similarity"]}
+    sets = {(r["system"], r["condition"]) for r in plain["similarity"]}
     assert len(plain["similarity"]) == len(sets) == 24
     assert len(plain["recognition"]) == 2 * 8 * 2
     assert plain["not_evaluated"] == []

@@ -33,7 +33,7 @@ from ..stages.access import AsvSystems, Experiment, SystemUnderTest, TreeAccess
 from ..stages.collect import read_emotion, read_recognition, records_of_kind
 from ..stages.measures import owners_of
 from ..stages.privacy_metrics import rated_words, scores_and_key
-from ..tree.conditions import ConditionFiles, System, TrialCondition, is_needed, original_trial_sets
+from ..tree.conditions import Condition, ConditionFiles, System, is_needed, original_trial_sets
 from ..tree.discovery import (
     attacker_problems,
     data_folders,
@@ -146,8 +146,8 @@ def check_tree(
 
 
 def _expected(
-    team: SystemUnderTest, protocol: Protocol, present: Collection[TrialCondition]
-) -> Iterator[tuple[Path, TrialCondition]]:
+    team: SystemUnderTest, protocol: Protocol, present: Collection[Condition]
+) -> Iterator[tuple[Path, Condition]]:
     """Yield the conditions that a team should have, or has, with their folders."""
     for folder, c in team.conditions(protocol):
         is_shared = protocol.has_own_scoring and c.is_original
@@ -167,9 +167,9 @@ def _original_speech(
 
 def _conditions(
     team: SystemUnderTest,
-    conditions: Iterable[tuple[Path, TrialCondition]],
+    conditions: Iterable[tuple[Path, Condition]],
     remedies: Remedies,
-    present: Mapping[TrialCondition, ConditionFiles],
+    present: Mapping[Condition, ConditionFiles],
     errors: Mapping[ConditionFiles, Exception],
 ) -> Iterator[Finding]:
     """Yield a finding for every expected condition that cannot be evaluated."""
@@ -259,7 +259,7 @@ def _fewer_than_others(systems: Sequence[System]) -> Iterator[Finding]:
         s.name: {
             f"{f.condition.data_set} {f.condition.split}"
             for f in s.recognition
-            if f.condition.speech != ORIGINAL
+            if f.condition.trial != ORIGINAL
         }
         for s in systems
     }
@@ -298,7 +298,7 @@ def _folders(systems: Sequence[System], asv: AsvSystems) -> Iterator[Finding]:
             yield Finding(SIMILAR_NAMES, f"{kind} {', '.join(group)}")
     for system in systems:
         shared = {ORIGINAL} if asv.protocol.has_own_scoring else set()
-        own = {files.condition.speech for files in system.recognition} - shared
+        own = {files.condition.trial for files in system.recognition} - shared
         if asv.protocol.recognition.data_sets and not own:
             yield Finding(NO_RECOGNITION, system.name)
         if asv.protocol.emotion and not system.emotion:

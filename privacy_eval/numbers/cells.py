@@ -15,7 +15,7 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..protocol.published import Family, PublishedResults, PublishedValue
 from ..results.records import EmotionRecord, MeasureRecord, RecognitionRecord, Results
 from ..results.signature import comparability_notes
-from ..tree.conditions import MeasureCondition, TrialCondition
+from ..tree.conditions import Condition
 
 #: The column of original speech.
 ORIGINAL_COLUMN = "Orig"
@@ -65,7 +65,7 @@ class Cell:
         Numbers of the merged sources that agree on a value of original speech.
     other_source : str
         The source of an original-speech value, if it differs from that of the adjacent columns.
-    conditions : tuple of TrialCondition
+    conditions : tuple of Condition
         Conditions whose scores it is computed from; empty if published or not from scores.
     speaker_sums : SpeakerSums or None
         Counts of a word error rate or measure, from which replicates are drawn.
@@ -80,7 +80,7 @@ class Cell:
     left_out: bool = False
     caveat: Caveat | None = None
     other_source: str = ""
-    conditions: tuple[TrialCondition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     printed: str = ""
     exact: str = ""
     speaker_sums: SpeakerSums | None = None
@@ -228,7 +228,10 @@ def cells_from_results(results: Results) -> Cells:
     for s, metrics, preferred in (
         *((u.condition, u.values, False) for u in results.utility),
         # Systems are compared by the model trained on original speech, where there are several.
-        *((s.condition, s.values(variant), s.asv_model == ORIGINAL) for s in results.similarity),
+        *(
+            (s.condition, s.values(variant), s.condition.asv_model == ORIGINAL)
+            for s in results.similarity
+        ),
     ):
         for metric, value in metrics.items():
             system = system_column(s.system)
@@ -299,7 +302,7 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
     measured: list[RecognitionRecord | EmotionRecord | MeasureRecord] = [
         r
         for r in results.recognition
-        if r.language_model == recognition.average and r.asr_model == recognizer[r.condition.speech]
+        if r.language_model == recognition.average and r.asr_model == recognizer[r.condition.trial]
     ]
     # Without the path of its decoding, a partial rate is of an unknown model: blank the average.
     partial = (r for r in results.recognition if r.line.partial and r.language_model is None)
@@ -308,8 +311,8 @@ def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
     stored: dict[tuple[str, CellKey], list[Cell]] = {}
     for r in measured:
         c = r.condition
-        column = ORIGINAL_COLUMN if c.speech == ORIGINAL else system_column(c.system)
-        gender = c.gender if isinstance(c, MeasureCondition) else ""
+        column = ORIGINAL_COLUMN if c.trial == ORIGINAL else system_column(c.system)
+        gender = c.gender if isinstance(c, Condition) else ""
         is_named = getattr(r, "language_model", "") is not None
         for metric, value in r.by_variant()[""].items():
             key = CellKey(metric, None, c.split, c.data_set, gender, column)

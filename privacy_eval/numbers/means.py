@@ -23,7 +23,7 @@ from ..metrics.confidence import (
 from ..protocol.protocol import Protocol, RecognitionSet
 from ..results.arrays import StoredArrays
 from ..results.records import VerificationRecord
-from ..tree.conditions import TrialCondition
+from ..tree.conditions import Condition
 from .cells import Cell, CellKey, Cells, conflicting_originals
 
 # Significant digits of a mean, fewer than a double has: the mean of 0.1 and 0.2 is 0.15.
@@ -211,7 +211,7 @@ class Means:
 
     cells: Cells
     protocol: Protocol
-    records: Mapping[TrialCondition, VerificationRecord] = field(default_factory=dict)
+    records: Mapping[Condition, VerificationRecord] = field(default_factory=dict)
     arrays: StoredArrays = field(default_factory=lambda: StoredArrays(()))
     _computed: dict[tuple[str, str | None, str, str], Mean] = field(
         default_factory=dict, init=False, repr=False

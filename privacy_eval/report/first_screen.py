@@ -13,7 +13,7 @@ from ..numbers.rankings import RankedSystem
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
 from ..results.records import Results
-from ..tree.conditions import SetCondition, TrialCondition
+from ..tree.conditions import Condition
 from ..version import __version__
 from .attackers_in_words import AttackersInWords, attackers_in_words
 from .disclosures_in_words import basis_text, group_text, rate_text
@@ -336,7 +336,7 @@ def _of_folds(data: ReportData, system: str, split: str) -> str:
         of_speech = [
             r
             for r in data.results.of(system).emotion
-            if (r.condition.split, r.condition.speech) == (split, speech)
+            if (r.condition.split, r.condition.trial) == (split, speech)
             and r.condition.data_set in averaged
         ]
         recalls = [100 * fold["uar"] for r in of_speech for fold in r.folds.values()]
@@ -392,7 +392,7 @@ def _highest_of(number: int) -> str:
     return f"chosen as the worst of {counted(number, 'result')}, so partly by chance"
 
 
-def _set(data: ReportData, condition: TrialCondition | SetCondition) -> str:
+def _set(data: ReportData, condition: Condition) -> str:
     title = data.protocol.data_set(condition.data_set).title
     return f"{title} {condition.split}, {data.protocol.genders[condition.gender]}"
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
     from ..protocol.protocol import Protocol
     from ..results.records import AnyRecord, Results, VerificationRecord
-    from ..tree.conditions import TrialCondition
+    from ..tree.conditions import Condition
 
 #: Flag of original-speech values whose source differs from that of the adjacent columns.
 OTHER_SOURCE_MARK = "\u00a7"
@@ -55,7 +55,7 @@ def caveat_notes(
     """
     records = list(records)
 
-    def listed(conditions: Sequence[TrialCondition]) -> str:
+    def listed(conditions: Sequence[Condition]) -> str:
         if metrics is not None:
             return counted_conditions(conditions)
         names = [f"{c.system} {c.label}" for c in conditions]
@@ -69,9 +69,9 @@ def caveat_notes(
 
 def _with_caveats(
     records: Iterable[VerificationRecord], metrics: Collection[str] | None, variant: str = ""
-) -> dict[str, list[TrialCondition]]:
+) -> dict[str, list[Condition]]:
     """Map the caveats of records that concern any of the metrics to their conditions."""
-    conditions: dict[str, list[TrialCondition]] = {}
+    conditions: dict[str, list[Condition]] = {}
     for r in records:
         present = {metric for values in r.metrics.values() for metric in values}
         concerned = present if metrics is None else present.intersection(metrics)
@@ -89,7 +89,7 @@ def blank_notes(means: Iterable[tuple[str, Mean]]) -> list[str]:
 
 
 def drawn_notes(
-    results: Results, conditions: Collection[TrialCondition], metrics: Collection[str]
+    results: Results, conditions: Collection[Condition], metrics: Collection[str]
 ) -> list[str]:
     """Describe the caveats of the conditions of a figure, and those that follow from original
     speech of the same split."""
@@ -287,14 +287,14 @@ def grouped_cautions(data: ReportData) -> list[Note]:
     return groups + [(n, ()) for n in (*remarks, *data.cells.not_comparable, *data.cells.notes)]
 
 
-def counted_conditions(conditions: Sequence[TrialCondition]) -> str:
+def counted_conditions(conditions: Sequence[Condition]) -> str:
     """Count conditions by system, such as `20 conditions of B1, 2 of B2`."""
     (first, number), *others = Counter(c.system for c in conditions).items()
     parts = [f"{counted(number, 'condition')} of {first}", *(f"{n} of {s}" for s, n in others)]
     return abbreviate(parts)
 
 
-def conditions_by_system(conditions: Sequence[TrialCondition], results: Results) -> tuple[str, ...]:
+def conditions_by_system(conditions: Sequence[Condition], results: Results) -> tuple[str, ...]:
     """List conditions, a line for each system, unless they are all of its conditions."""
     of_all = Counter(r.condition.system for r in results.verification)
     return tuple(

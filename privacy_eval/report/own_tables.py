@@ -41,7 +41,7 @@ def speakers_table(data: ReportData, title: str) -> Table:
     by_set = data.measurements.select(metric=[*_SPEAKER]).groups("name", "asv_model")
 
     def rows(r: SimilarityRecord) -> Iterator[Key]:
-        of_set = by_set.get((r.condition.name, r.asv_model), [])
+        of_set = by_set.get((r.condition.name, r.condition.asv_model), [])
         by_speaker = grouped(
             (row for row in of_set if "speaker" in row), lambda row: row["speaker"]
         )

@@ -14,7 +14,7 @@ from ..numbers.groups import OfSet, by_trial_set
 from ..protocol.protocol import SPEECH, DataSet, Protocol, RecognitionSet
 from ..results.measurements import LEFT_OUT, PRESENT, Measurements, Row, metric_of
 from ..results.records import VerificationRecord
-from ..tree.conditions import TrialCondition
+from ..tree.conditions import Condition
 from .notes import caveat_notes, evaluated_note, interval_notes
 from .table import Column, Key, Table, nonempty
 
@@ -59,7 +59,7 @@ def table_of_records(
         c = record.condition
         if not by_attack:
             return ()
-        assert isinstance(c, TrialCondition)
+        assert isinstance(c, Condition)
         by = "" if c.is_by_challenge else f" ({c.attacker})"
         return (f"{titles.get(c.attack_model or '', '')}{by}{flag(record)}",)
 

@@ -263,7 +263,7 @@ def _recognition(results: Results, system: str) -> SplitTable:
     for r in results.recognition:
         if r.language_model is not None:
             c = r.condition
-            key = (c.split, c.data_set, r.asr_model or "?", c.speech)
+            key = (c.split, c.data_set, r.asr_model or "?", c.trial)
             cells = rates.setdefault(key, [[] for _ in models])
             # Kaldi prints two decimals, the editions without language models three.
             decimals = None if len(models) > 1 else 3

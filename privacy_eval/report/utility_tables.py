@@ -168,7 +168,7 @@ def recalls_of_folds(data: ReportData, metric: str, data_set: str, split: str) -
         place = r.condition.data_set, r.condition.split
         recalls = [fold[metric] for fold in r.folds.values() if metric in fold]
         if place == (data_set, split) and recalls:
-            original = r.condition.speech == ORIGINAL
+            original = r.condition.trial == ORIGINAL
             system = ORIGINAL_COLUMN if original else system_column(r.condition.system)
             ends = (describe(metric).format(end) for end in (min(recalls), max(recalls)))
             ranges.setdefault(system, " to ".join(ends))

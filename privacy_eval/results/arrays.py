@@ -16,7 +16,7 @@ from ..io.arrays import parse_arrays
 from ..io.files import digest, read_bytes
 from ..metrics import VARIANTS
 from ..metrics.confidence import paired_bounds
-from ..tree.conditions import TrialCondition
+from ..tree.conditions import Condition
 from .records import Results, SimilarityRecord, VerificationRecord, compared_attackers
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -39,7 +39,7 @@ class StoredArrays:
                     folders = self._folders.setdefault((system, suffix), [])
                     folders.append(path.parent / "records")
         self._plotted: dict[str, Arrays | None] = {}
-        self._replicates: dict[tuple[TrialCondition, str | None, str], Arrays] = {}
+        self._replicates: dict[tuple[Condition, str | None, str], Arrays] = {}
 
     def absent(self, results: Results) -> int:
         """Count the records whose curves are missing beside the results."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..errors import PrivacyEvalError, UsageError, abbreviate, located
@@ -12,7 +13,7 @@ from ..io.results_txt import ResultsTxt, VerificationBlock, format_results_txt, 
 from ..io.wer import WerLine
 from ..protocol.protocol import Protocol
 from ..tree.conditions import (
-    RecognitionCondition,
+    Condition,
     recognition_conditions,
     set_condition,
     trial_conditions,
@@ -137,11 +138,12 @@ def import_results_txt(
             for name, lines in parsed.recognition.items()
             for record in recognition_records(lines, protocol, find(name, decoded), origin)
         ),
-        tuple(UtilityRecord(find(s, sets), v, origin) for s, v in parsed.utility.items()),
         tuple(
-            SimilarityRecord(
-                find(s, sets), folder.asv_model, metrics={"challenge": v}, provenance=origin
-            )
+            UtilityRecord(replace(find(s, sets), asv_model=""), v, origin)
+            for s, v in parsed.utility.items()
+        ),
+        tuple(
+            SimilarityRecord(find(s, sets), metrics={"challenge": v}, provenance=origin)
             for s, v in parsed.similarity.items()
         ),
     )
@@ -153,7 +155,7 @@ def import_results_txt(
 def recognition_records(
     lines: Iterable[WerLine],
     protocol: Protocol,
-    condition: RecognitionCondition,
+    condition: Condition,
     provenance: Mapping[str, Any],
     **of_transcripts: Any,
 ) -> list[RecognitionRecord]:

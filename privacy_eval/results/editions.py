@@ -31,7 +31,7 @@ from ..io.results_txt import (
 from ..io.wer import WerLine
 from ..metrics.utility import mean_of_folds
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder
-from ..tree.conditions import RecognitionCondition, trial_conditions
+from ..tree.conditions import Condition, trial_conditions
 from .challenge_text import extract_system, import_results_txt
 from .records import EmotionRecord, RecognitionRecord, Results, VerificationRecord, merge
 
@@ -301,14 +301,14 @@ class Importer:
     def _folds(self, rows: Iterable[SummaryRow]) -> Iterator[EmotionRecord]:
         """Make records of the means over folds; an emotion that a fold lacks is left out of its
         mean."""
-        folds_of: dict[RecognitionCondition, dict[str, dict[str, float]]] = {}
+        folds_of: dict[Condition, dict[str, dict[str, float]]] = {}
         for row in rows:
             if "UAR" not in row.values:
                 raise PrivacyEvalError(f"{row.where}: a fold without UAR (evaluate it again)")
             folds = folds_of.setdefault(self._set_condition(row, "SER-"), {})
             folds[row.identity[2]] = _recalls(row)
         of_original = {
-            (c.data_set, c.split): folds for c, folds in folds_of.items() if c.speech == ORIGINAL
+            (c.data_set, c.split): folds for c, folds in folds_of.items() if c.trial == ORIGINAL
         }
         for c, folds in folds_of.items():
             original = of_original.get((c.data_set, c.split), folds)
@@ -319,7 +319,7 @@ class Importer:
                 )
             yield EmotionRecord(c, mean_of_folds(folds), folds, self.provenance)
 
-    def _set_condition(self, row: SummaryRow, prefix: str) -> RecognitionCondition:
+    def _set_condition(self, row: SummaryRow, prefix: str) -> Condition:
         """Return the set of original or anonymized speech of a row."""
         sets = self.protocol.recognition.data_sets if prefix == "ASR-" else self.protocol.emotion
         for d, split in itertools.product(sets, self.protocol.splits):
@@ -328,7 +328,7 @@ class Importer:
                 suffix = self.anon_suffix if speech == ANONYMIZED else ""
                 name = f"{prefix}{d.set_name(split)}{suffix}"
                 part = self._part(ORIGINAL).suffix
-                return RecognitionCondition(self.system, part, name, d.id, split, speech)
+                return Condition(self.system, part, name, d.id, split, trial=speech)
         raise self._unknown(row)
 
     def _unknown(self, row: SummaryRow) -> PrivacyEvalError:

@@ -10,11 +10,13 @@ from ..errors import counted
 from ..io.csv_text import csv_text
 from ..io.files import file_names
 from ..io.schema import to_plain
-from ..tree.conditions import SetCondition
 
 if TYPE_CHECKING:
     from ..metrics.similarity import SpeakerSimilarity
     from .records import Results
+
+#: What the speakers of speakers.csv are of.
+_OF_SET = ("system", "results_folder", "trial_set", "data_set", "split", "gender", "variant")
 
 
 def to_csv(results: Results) -> str:
@@ -27,16 +29,17 @@ def speakers_csv(speakers: Iterable[tuple[Mapping[str, str], SpeakerSimilarity]]
     from ..metrics.similarity import SpeakerSimilarity
 
     rows = [{**identity, **to_plain(speaker)} for identity, speaker in speakers]
-    names = ([f.name for f in fields(kind)] for kind in (SetCondition, SpeakerSimilarity))
-    columns = list(rows[0]) if rows else [*next(names), "variant", *next(names)]
+    columns = list(rows[0]) if rows else [*_OF_SET, *(f.name for f in fields(SpeakerSimilarity))]
     return csv_text([columns, *(row.values() for row in rows)])
 
 
 def to_speakers_csv(results: Results) -> str:
     """Write speakers.csv: every speaker of every trial set, the least protected first."""
     return speakers_csv(
-        ({**to_plain(r.condition), "variant": r.speakers_variant}, speaker)
+        (dict(zip(_OF_SET, of_set, strict=True)), speaker)
         for r in results.similarity
+        for c in [r.condition]
+        for of_set in [(c.system, c.results_folder, c.name, *r.place(), r.speakers_variant)]
         for speaker in r.speakers
     )
 

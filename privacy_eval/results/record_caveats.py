@@ -73,10 +73,10 @@ def _values(records: Iterable[Record]) -> Iterator[_Value]:
     for r in records:
         c, model = r.condition, str(getattr(r, "language_model", None))
         # A recognizer of anonymized speech may be worse on original speech.
-        if c.speech == ANONYMIZED or getattr(r, "asr_model", None) != ANONYMIZED:
+        if c.trial == ANONYMIZED or getattr(r, "asr_model", None) != ANONYMIZED:
             for metric, value in r.by_variant()[""].items():
                 error = 1 - value if metric == "uar" else value
-                yield _Value(r, metric, error, (c.system, metric, model), c.speech)
+                yield _Value(r, metric, error, (c.system, metric, model), c.trial)
 
 
 def utility_caveats(results: Results) -> Found:
@@ -227,7 +227,7 @@ def described(record: Record, key: str, systems: str = "") -> str:
 
 
 def _is_original(record: Record) -> bool:
-    return getattr(record.condition, "speech", "") == ORIGINAL
+    return bool(record.condition.trial == ORIGINAL)
 
 
 def utility_notes(records: Iterable[Record]) -> list[str]:

@@ -63,12 +63,7 @@ from ..metrics.similarity import VERDICTS, SpeakerSimilarity, looks_like
 from ..metrics.utility import MAX_DIFFERENCE, GroupRate, SpeakerErrors, SpeakerSums, mean_of_folds
 from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import (
-    AttributeCondition,
-    AudioCondition,
-    MeasureCondition,
-    RecognitionCondition,
-    SetCondition,
-    TrialCondition,
+    Condition,
 )
 from .measurements import Measurements
 from .record_caveats import held_back, names_of, today, utility_caveats, with_found
@@ -101,7 +96,6 @@ class Record:
 
     Attributes
     ----------
-    condition : TrialCondition, SetCondition, RecognitionCondition, MeasureCondition, ...
     described : mapping
         Descriptions, by key, of its metrics that this version does not have.
     caveats : mapping
@@ -124,15 +118,7 @@ class Record:
     place_columns: ClassVar[tuple[str, ...]] = ("data_set", "split", "gender")
     identity_columns: ClassVar[tuple[str, ...]] = ()
 
-    condition: Annotated[
-        TrialCondition
-        | SetCondition
-        | RecognitionCondition
-        | MeasureCondition
-        | AttributeCondition
-        | AudioCondition,
-        INLINED,
-    ]
+    condition: Annotated[Condition, INLINED]
     described: Mapping[str, MetricDescription] = field(default_factory=dict, kw_only=True)
     stated: Annotated[Mapping[str, float], SPARSE] = field(default_factory=dict, kw_only=True)
     caveats: Annotated[Mapping[str, str], SPARSE] = field(init=False, default_factory=dict)
@@ -246,7 +232,6 @@ class VerificationRecord(Record):
 
     Attributes
     ----------
-    condition : TrialCondition
     metrics : mapping
         By variant (`challenge`, `exact`), then by metric.
     zebra_tag : mapping
@@ -294,7 +279,6 @@ class VerificationRecord(Record):
         "scores_without_trial": 0,
     }
 
-    condition: Annotated[TrialCondition, INLINED]
     metrics: Mapping[str, Mapping[str, float]]
     zebra_tag: Mapping[str, str]
     caveats: Mapping[str, str] = field(init=False)
@@ -432,7 +416,6 @@ class RecognitionRecord(Record):
 
     Attributes
     ----------
-    condition : RecognitionCondition
     language_model, asr_model : str or None
         Ids of the protocol; None where the path of the decoding names none.
     line : WerLine
@@ -448,7 +431,6 @@ class RecognitionRecord(Record):
     is_unique = False
     place_columns = ("data_set", "split")
 
-    condition: Annotated[RecognitionCondition, INLINED]
     language_model: str | None
     asr_model: str | None
     line: Annotated[WerLine, INLINED]
@@ -504,7 +486,6 @@ class EmotionRecord(Record):
 
     Attributes
     ----------
-    condition : RecognitionCondition
     values : mapping
         `uar` and the recall of each emotion, `acc_*`: means over the folds, each of a speaker.
     folds : mapping
@@ -514,9 +495,8 @@ class EmotionRecord(Record):
 
     metric_kind = "emotion"
     place_columns = ("data_set", "split")
-    identity_columns = ("speech",)
+    identity_columns = ("trial",)
 
-    condition: Annotated[RecognitionCondition, INLINED]
     values: Mapping[str, float]
     folds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -550,7 +530,6 @@ class MeasureRecord(Record):
 
     Attributes
     ----------
-    condition : MeasureCondition
     source : str
         `quality`, `phones`, or the id of the protocol's measure.
     values : mapping
@@ -564,10 +543,9 @@ class MeasureRecord(Record):
     """
 
     metric_kind = "measures"
-    identity_columns = ("speech", "source")
+    identity_columns = ("trial", "source")
     least_counts = {"n_utterances": 1, "utterances_left_out": 0}
 
-    condition: Annotated[MeasureCondition, INLINED]
     source: str
     values: Mapping[str, float]
     n_utterances: int
@@ -606,7 +584,6 @@ class UtilityRecord(Record):
 
     metric_kind = "utility"
 
-    condition: Annotated[SetCondition, INLINED]
     values: Mapping[str, float]
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -617,9 +594,6 @@ class SimilarityRecord(Record):
 
     Attributes
     ----------
-    condition : SetCondition
-    asv_model : str
-        Training speech of the ASV model that computed it.
     metrics : mapping
         By variant, then by metric: `deid` (fraction), `gvd_db` (dB) and D_diag of the three
         matrices.
@@ -643,8 +617,6 @@ class SimilarityRecord(Record):
     variants = VARIANTS
     least_counts = {"n_speakers": 0, "n_utterances": 0, "utterances_left_out": 0}
 
-    condition: Annotated[SetCondition, INLINED]
-    asv_model: str
     metrics: Mapping[str, Mapping[str, float]]
     n_speakers: int | None = None
     n_utterances: int | None = None
@@ -684,7 +656,6 @@ class IdentificationRecord(Record):
 
     Attributes
     ----------
-    condition : TrialCondition
     sizes : tuple of int
         Of the galleries, the right speaker included.
     linkage : tuple of float
@@ -725,7 +696,6 @@ class IdentificationRecord(Record):
         "enrollment_utterances": 0,
     }
 
-    condition: Annotated[TrialCondition, INLINED]
     sizes: tuple[int, ...]
     linkage: tuple[float, ...]
     intervals: tuple[tuple[float, ...], ...]
@@ -795,7 +765,6 @@ class AmountRecord(Record):
 
     Attributes
     ----------
-    condition : TrialCondition
     averaged : {"vectors", "scores"}
         Of the sentences of a test.
     n_enrolled : int
@@ -814,7 +783,6 @@ class AmountRecord(Record):
     identity_columns = ("enrollment", "trial", "attacker")
     least_counts = {"n_enrolled": 1}
 
-    condition: Annotated[TrialCondition, INLINED]
     averaged: Literal["vectors", "scores"]
     n_enrolled: int
     all: tuple[Amount, ...]
@@ -871,7 +839,6 @@ class AttributeRecord(Record):
 
     Attributes
     ----------
-    condition : AttributeCondition
     situations : mapping
         By what the classifier learned from and is tested on, see `choices.SITUATIONS`.
     reported : str
@@ -888,7 +855,6 @@ class AttributeRecord(Record):
     identity_columns = ("attribute",)
     least_counts = {"n_utterances": 1, "speakers_left_out": 0, "utterances_left_out": 0}
 
-    condition: Annotated[AttributeCondition, INLINED]
     situations: Mapping[str, InferenceSummary]
     reported: str
     classes: Mapping[str, int]
@@ -930,7 +896,6 @@ class AudioRecord(Record):
 
     Attributes
     ----------
-    condition : AudioCondition
     original : str
         Data folder of the original speech.
     n_utterances : int
@@ -946,7 +911,6 @@ class AudioRecord(Record):
     identity_columns = ("name",)
     least_counts = {"n_utterances": 1}
 
-    condition: Annotated[AudioCondition, INLINED]
     original: str
     n_utterances: int
     raw: tuple[str, ...] = ()
@@ -1205,16 +1169,20 @@ class Results(Printed):
         for r in self.records():
             c = r.condition
             r.check()
+            columns = (*r.place_columns, *r.identity_columns)
+            named = zip(columns, r.identity(), strict=True)
             speech = {getattr(x, name, None) for x in (c, r) for name in _SPEECH_ENTRIES}
-            unmatched = sorted(str(word) for word in speech - {None, *SPEECH})
+            unmatched = [f"no {column}" for column, name in named if not name]
+            unmatched += sorted(str(word) for word in speech - {None, "", *SPEECH})
             model = getattr(r, "language_model", None)
             if model is not None and model not in protocol.recognition.language_models:
                 unmatched.append(f"language model {model}")
             if r.place() not in places[type(r)] or unmatched or c.results_folder not in suffixes:
+                wrong = ", ".join(filter(None, (*r.place(), *unmatched)))
                 raise PrivacyEvalError(
                     f"record of {c.system} does not fit protocol {protocol.name} (unknown data "
-                    f"set, split, gender or results folder): {', '.join([*r.place(), *unmatched])}"
-                    f", results folder {c.results_folder!r}"
+                    f"set, split, gender or results folder): {wrong}, results folder "
+                    f"{c.results_folder!r}"
                 )
             identity = (type(r), c.system, c.results_folder, r.identity())
             if identity in unique and r.is_unique:
@@ -1303,7 +1271,7 @@ RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
 }
 
 #: Entries that are `original` or `anonymized` (or None).
-_SPEECH_ENTRIES = ("enrollment", "trial", "speech", "asv_model", "asr_model")
+_SPEECH_ENTRIES = ("enrollment", "trial", "asv_model", "asr_model")
 
 
 def _check_count(count: int | None, least: int, where: str) -> None:

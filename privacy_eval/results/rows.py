@@ -22,9 +22,6 @@ Rows = Iterator[dict[str, Any]]
 #: Metrics of groups of speakers, by their fields.
 GROUP_METRICS = ("eer", "cllr_min", "linkability", "rank1")
 
-#: Entries of conditions and records by the columns that have another name.
-_RENAMED = {"speech": "trial"}
-
 
 def measurements_of(records: Iterable[Record]) -> Measurements:
     """Return the table of the rows of records."""
@@ -43,8 +40,7 @@ def rows_of(record: Record) -> Rows:
 
 def _shared(record: Record) -> dict[str, Any]:
     """Return the circumstances and counts that all rows of a record share."""
-    of = {**vars(record), **vars(record.condition), "name": record.condition.name}
-    of = {_RENAMED.get(name, name): value for name, value in of.items()}
+    of = vars(record) | vars(record.condition)
     plain = (name for name in (*CIRCUMSTANCES, *COUNTS) if isinstance(of.get(name), str | int))
     return {name: of[name] for name in plain}
 

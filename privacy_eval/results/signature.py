@@ -156,9 +156,8 @@ def _network(record: _OfVectors, protocol: Protocol) -> tuple[str, str] | None:
     named = stem in {PurePath(a.encoder).stem for a in protocol.attackers if a.encoder}
     pinned = pinned_encoder(digest)
     name = pinned or f"{stem} {digest[:8]}" * named or digest[:8]
-    model_of = record if isinstance(record, SimilarityRecord) else record.condition
-    expected = getattr(protocol.asv_model(model_of.asv_model), "sha256", "")
-    if digest == expected or not getattr(condition, "is_by_challenge", True):
+    expected = getattr(protocol.asv_model(condition.asv_model), "sha256", "")
+    if digest == expected or not condition.is_by_challenge:
         return name, ""
     if expected:
         return name, "not the protocol's"

@@ -16,7 +16,7 @@ from ..io.arrays import write_torch_vectors
 from ..io.files import write_text
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, ResultsFolder, TrialSet
-from ..tree.conditions import TrialCondition, trial_conditions
+from ..tree.conditions import Condition, trial_conditions
 from .folders import Demo, simulate_words, trial_lines
 from .models import DIMENSION, Anonymization, anonymization, cosine_scores, original_model
 
@@ -191,7 +191,7 @@ class ScoreTree(Demo):
     def _write_vectors(
         self,
         spoken_by: Mapping[str, Mapping[str, str]],
-        condition: TrialCondition,
+        condition: Condition,
         part: ResultsFolder,
         system: str,
     ) -> dict[tuple[str, str], Float32]:
@@ -226,7 +226,7 @@ class ScoreTree(Demo):
                 first = next(iter(trial_conditions(self.protocol, part, f"_{system}").values()))
                 self._write_vectors({name: spoken_by}, first, part, system)
 
-    def _folder(self, condition: TrialCondition, part: ResultsFolder, system: str) -> Path:
+    def _folder(self, condition: Condition, part: ResultsFolder, system: str) -> Path:
         """Return the folder of a condition's model (or of its data set's model)."""
         ending = f"_{condition.data_set}{{suffix}}"
         template = next((f for f in part.folders if f.endswith(ending)), part.folders[0])

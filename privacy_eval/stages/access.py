@@ -37,7 +37,7 @@ from ..protocol.protocol import (
     Protocol,
     ResultsFolder,
 )
-from ..tree.conditions import System, TrialCondition, original_sets, trial_conditions
+from ..tree.conditions import Condition, System, original_sets, trial_conditions
 from ..tree.discovery import (
     check_new_results,
     check_suffixes,
@@ -103,17 +103,13 @@ class TreeAccess:
             return [self.keys]
         return find_key_folders(*(f for f in (self.tree, self.results) if f.is_dir()))
 
-    def trial_key(
-        self, condition: TrialCondition, protocol: Protocol
-    ) -> tuple[Path | None, list[Path]]:
+    def trial_key(self, condition: Condition, protocol: Protocol) -> tuple[Path | None, list[Path]]:
         """Return the trial key of a condition, and the paths searched for it."""
         data = self.tree / "data" if self.keys is None else None
         tried = key_paths(condition, protocol, data, self.key_folders)
         return first_file(tried), tried
 
-    def find_key(
-        self, condition: TrialCondition, protocol: Protocol, *, check: bool = False
-    ) -> Path:
+    def find_key(self, condition: Condition, protocol: Protocol, *, check: bool = False) -> Path:
         """The key of a condition's trials.
 
         Parameters
@@ -208,7 +204,7 @@ class SystemUnderTest:
         Suffix of its anonymized sets.
     folders : tuple of (Path, ResultsFolder)
         Its results folders, existing or not, and their entries in the protocol.
-    of_edition : tuple of (Path, TrialCondition)
+    of_edition : tuple of (Path, Condition)
         Folders in which an edition's own evaluation left scores.
     recognized : mapping
         What recognizers heard of anonymized speech, by data set and split.
@@ -219,7 +215,7 @@ class SystemUnderTest:
     name: str
     anon_suffix: str
     folders: tuple[tuple[Path, ResultsFolder], ...]
-    of_edition: tuple[tuple[Path, TrialCondition], ...] = ()
+    of_edition: tuple[tuple[Path, Condition], ...] = ()
     recognized: Mapping[tuple[str, str], tuple[Path, ...]] = field(default_factory=dict)
     exps: tuple[Path, ...] = ()
     original_exps: tuple[Path, ...] = ()
@@ -235,18 +231,18 @@ class SystemUnderTest:
         recognized: dict[tuple[str, str], tuple[Path, ...]] = {}
         for heard in system.recognition:
             c = heard.condition
-            if heard.transcripts is not None and c.speech == ANONYMIZED and not heard.outside:
+            if heard.transcripts is not None and c.trial == ANONYMIZED and not heard.outside:
                 recognized[c.data_set, c.split] = (heard.transcripts.hypothesis,)
         folders, exps = results_folders(system, results, protocol), system.exps
         of_system = system.name, system.anon_suffix, tuple(folders)
         return cls(*of_system, left, recognized, exps, system.original_exps)
 
-    def scored_conditions(self, protocol: Protocol) -> Iterable[tuple[Path, TrialCondition]]:
+    def scored_conditions(self, protocol: Protocol) -> Iterable[tuple[Path, Condition]]:
         """The conditions that the challenge's own attacker scores, here or elsewhere, each with its
         folder."""
         return self.of_edition if protocol.has_own_scoring else self.conditions(protocol)
 
-    def conditions(self, protocol: Protocol) -> Iterator[tuple[Path, TrialCondition]]:
+    def conditions(self, protocol: Protocol) -> Iterator[tuple[Path, Condition]]:
         """The protocol's conditions, each with its folder."""
         for results, part in self.folders:
             for name, condition in trial_conditions(
@@ -533,7 +529,7 @@ class AsvSystems:
         vectors = [partial(self.find_vectors, *model, *name) for name in sets]
         return [partial(self.find_backend, *model), *vectors]
 
-    def scoring_cost(self, condition: TrialCondition) -> float:
+    def scoring_cost(self, condition: Condition) -> float:
         """Estimate the run time of scoring the trials of a condition."""
         key, _ = self.access.trial_key(condition, self.protocol)
         return scoring_cost(estimate_lines(key))

@@ -40,7 +40,7 @@ from ..protocol.protocol import (
     AsvModel,
     Attacker,
 )
-from ..tree.conditions import TrialCondition, original_sets
+from ..tree.conditions import Condition, original_sets
 from .access import AsvSystems
 from .aligned_scores import (
     aligned_scorer,
@@ -368,7 +368,7 @@ class _Scoring(Scoring):
 
 
 def missing_inputs(
-    condition: TrialCondition, anon_suffix: str, asv: AsvSystems, trained_on: str = ""
+    condition: Condition, anon_suffix: str, asv: AsvSystems, trained_on: str = ""
 ) -> list[MissingInput]:
     """Return the missing inputs of a condition's scores, without reading any file; `trained_on`:
     which of the models, by default that of the condition."""

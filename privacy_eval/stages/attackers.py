@@ -31,7 +31,7 @@ from ..products.freshness import (
 )
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, Attacker, Protocol
 from ..results.attacker_costs import AttackerCosts
-from ..tree.conditions import System, TrialCondition, by_attacker, original_sets
+from ..tree.conditions import Condition, System, by_attacker, original_sets
 from ..tree.discovery import first_file
 from .access import TRIALS, VECTORS_NOTE, AsvSystems, SystemUnderTest, command_of
 
@@ -67,14 +67,14 @@ class Scoring:
     ----------
     folder : Path
         Where the scores are.
-    condition : TrialCondition
+    condition : Condition
         What is scored, by whom.
     asv : AsvSystems
         The tree.
     """
 
     folder: Path
-    condition: TrialCondition
+    condition: Condition
     asv: AsvSystems
 
     def absent(self) -> list[MissingInput]:
@@ -182,15 +182,15 @@ class Attacked(NamedTuple):
     ----------
     folder : Path
         Of the attacker, in the condition's folder.
-    beside : TrialCondition
+    beside : Condition
         That of the challenge's own attacker.
     """
 
     attacker: Attacker
     system: SystemUnderTest
     folder: Path
-    condition: TrialCondition
-    beside: TrialCondition
+    condition: Condition
+    beside: Condition
 
     @property
     def is_ignorant(self) -> bool:

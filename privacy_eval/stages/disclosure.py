@@ -38,9 +38,8 @@ from ..products.freshness import (
 from ..protocol.protocol import ORIGINAL
 from ..results.record_files import record_content, record_paths, record_text
 from ..tree.conditions import (
-    AttributeCondition,
+    Condition,
     ConditionFiles,
-    TrialCondition,
     original_sets,
     trial_conditions,
 )
@@ -224,7 +223,7 @@ class _Galleries(Recorded):
 
 
 def missing_inputs(
-    condition: TrialCondition, anon_suffix: str, asv: AsvSystems, distractors: str | None = None
+    condition: Condition, anon_suffix: str, asv: AsvSystems, distractors: str | None = None
 ) -> list[MissingInput]:
     """Return the missing inputs of a condition's galleries, without reading any file."""
     enrolled, tested = original_sets(condition, asv.protocol)
@@ -646,8 +645,15 @@ def plan_attributes(
         sets = grouped(asv.protocol.trial_sets(), lambda t: (t.data_set.id, t.split))
         for one, ((data_set, split), trial_sets) in product(made_with, sets.items()):
             column = one.labels if one.labels == GENDER else read_column(one.labels)
-            place = system.name, part.suffix, data_set, split
-            condition = AttributeCondition(*place, column, part.asv_model)
+            condition = Condition(
+                system.name,
+                part.suffix,
+                f"{data_set}_{split}_{column}",
+                data_set,
+                split,
+                asv_model=part.asv_model,
+                attribute=column,
+            )
             path = (
                 folder / f"{next(iter(file_names([f'attributes-{condition.name}']).values()))}.json"
             )

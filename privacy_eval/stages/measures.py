@@ -40,7 +40,7 @@ from ..products.freshness import (
 )
 from ..protocol.protocol import MEASURED, ORIGINAL, Measure
 from ..results.record_files import record_text
-from ..tree.conditions import AudioCondition, MeasureCondition, measure_conditions
+from ..tree.conditions import Condition, measure_conditions
 from ..version import __version__
 from .access import VECTORS_NOTE, AsvSystems, Experiment, TreeAccess
 from .asv_scores import vector_folders
@@ -248,7 +248,7 @@ def _speech_products(
 class _SetRecord(Recorded):
     """The record of a measure of a trial set; `out`: folder of what networks say."""
 
-    condition: MeasureCondition
+    condition: Condition
     options: MeasureOptions
     out: Path
     original: str
@@ -477,7 +477,7 @@ def plan_measures(
         sources = own | dict.fromkeys(networks if system.name in experiment.under_test else ())
         conditions = measure_conditions(protocol, system.anon_suffix, system.name)
         for (condition, trial_set), source in itertools.product(conditions, sources):
-            if condition.speech == ORIGINAL and source == PHONES:
+            if condition.trial == ORIGINAL and source == PHONES:
                 continue  # they are the reference
             path = folder / f"measures-{source}-{condition.name}.json"
             if options or path.is_file():
@@ -571,7 +571,7 @@ def _audit(
     asv: AsvSystems, folder: Path, system: str, name: str, original: str, *found: Any
 ) -> _Audit:
     """Return the record of an anonymized set in the folder of a system's records."""
-    condition = AudioCondition(system, asv.protocol.results_folders[0].suffix, name)
+    condition = Condition(system, asv.protocol.results_folders[0].suffix, name)
     (stem,) = file_names([name]).values()
     return _Audit(condition, folder / f"{_PREFIX}{stem}.json", asv, None, original, *found)
 
@@ -588,7 +588,7 @@ class _Audit(Recorded):
         What an audit found just now.
     """
 
-    condition: AudioCondition
+    condition: Condition
     original: str
     pair: AudioFolders | None = None
     audited: tuple[AuditedUtterance, ...] | None = None

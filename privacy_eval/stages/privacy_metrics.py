@@ -43,12 +43,11 @@ from ..results.record_files import (
     user_metrics,
 )
 from ..tree.conditions import (
+    Condition,
     ConditionFiles,
-    RecognitionCondition,
     RecognitionFiles,
     System,
     Transcripts,
-    TrialCondition,
 )
 from ..tree.discovery import find_key, first_file, score_file
 from ..version import __version__
@@ -243,7 +242,7 @@ class _ConditionRecord:
     options: Options
 
     @property
-    def condition(self) -> TrialCondition:
+    def condition(self) -> Condition:
         return self.files.condition
 
     @property
@@ -524,7 +523,7 @@ class _Transcribed:
 
 def transcript_products(
     systems: Iterable[System], out: Path, tree: Path, options: Options = Options()
-) -> dict[RecognitionCondition, Product]:
+) -> dict[Condition, Product]:
     """Return the word errors of the recognized sets with transcripts, also by groups of speakers;
     sets that have rates only if words can be aligned."""
     systems = list(systems)

@@ -28,7 +28,7 @@ from ..products.freshness import (
 )
 from ..protocol.protocol import COEFFICIENTS, ORIGINAL, ResultsFolder, TrialSet
 from ..results.record_files import metrics_digest, record_content, record_paths
-from ..tree.conditions import SetCondition, set_condition
+from ..tree.conditions import Condition, set_condition
 from ..version import __version__
 from .access import AsvSystems, Experiment
 from .records import Recorded
@@ -59,7 +59,7 @@ def trial_set_cost(trial_set: TrialSet, asv: AsvSystems) -> float:
 class _Similarity(Recorded):
     """The voice similarity of one trial set."""
 
-    condition: SetCondition
+    condition: Condition
     trial_set: TrialSet
     part: ResultsFolder
     anon_suffix: str
@@ -70,7 +70,7 @@ class _Similarity(Recorded):
         condition, asv = self.condition, self.asv
         suffix = f" ({condition.results_folder})" if condition.results_folder else ""
         return {
-            "name": f"{condition.system} {condition.trial_set}{suffix}",
+            "name": f"{condition.system} {condition.name}{suffix}",
             "subject": {"asv_model": self.part.asv_model, "metrics": metrics_digest()},
             "files": (*(self.folder_2020 / n for n in NAMES_2020), *record_paths(self.path)),
             "options": {"variant": asv.protocol.variant},
@@ -80,7 +80,7 @@ class _Similarity(Recorded):
         }
 
     def find(self, inputs: Inputs) -> Sources:
-        asv, name = self.asv, self.condition.trial_set
+        asv, name = self.asv, self.condition.name
         utt2spk = asv.access.find_utt2spk(name)
         asv.access.check_inside(utt2spk)
         sets = {"original": (name, ""), "anonymized": (name, self.anon_suffix)}
@@ -131,7 +131,6 @@ class _Similarity(Recorded):
         voices, drawn = self._voices(inputs, paths) if "enrollment" in paths else ({}, "")
         record = SimilarityRecord(
             self.condition,
-            trained_on,
             voices=voices,
             drawn=drawn,
             metrics={v: similarity_metrics(s) for v, s in measured.by_variant.items()},

@@ -275,7 +275,7 @@ def _of_system(
     part = protocol.results_folders[0]
     conditions = recognition_conditions(protocol, part, system.anon_suffix, system.name)
     for name, condition in conditions.items():
-        exps = system.original_exps[::-1] if condition.speech == ORIGINAL else system.exps
+        exps = system.original_exps[::-1] if condition.trial == ORIGINAL else system.exps
         exps = exps or tuple(folder.parent for folder in system.folders[:1])
         if not exps:
             continue

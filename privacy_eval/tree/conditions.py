@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..io.schema import Entry
+from ..io.schema import SPARSE, Entry
 from ..protocol.protocol import (
     ANONYMIZED,
     CHALLENGE_ATTACKERS,
@@ -22,52 +22,49 @@ from ..protocol.protocol import (
 
 
 @dataclass(frozen=True)
-class _Place:
-    """The system and the suffix of the results folder that something is in."""
-
-    system: str
-    results_folder: str
-
-
-@dataclass(frozen=True)
-class TrialCondition(_Place):
-    """The identity of one set of verification scores.
+class Condition:
+    """What numbers are of: scores, word errors, matrices, audio; entries that do not apply are
+    empty.
 
     Attributes
     ----------
     results_folder : str
         Suffix of the results folder, "" for the main one.
     name : str
-        The condition's folder, `ASV-<enrollment set>-<trial set>`.
+        The folder, `ASV-<enrollment set>-<trial set>` or `ASR-<set>`, or the data folder.
     data_set, split, gender : str
         Ids of the protocol.
     enrollment, trial, asv_model : str
-        `original` or `anonymized`: enrollment speech, trial speech, and the training data of
-        the ASV model.
+        `original` or `anonymized`: enrollment speech, trial or decoded speech, and the training
+        data of the ASV model.
     attack_model : str or None
         Id of the protocol's attack model, if it is one.
     enrollment_set, trial_set : str
-        Names of the data folders.
+        Names of the data folders of scores.
     attacker : str
-        Id of the protocol's attacker that gave the scores; "" in files of before there were
-        several: the challenge's own.
+        Id of the protocol's attacker that gave the scores.
+    attribute : str
+        Of speakers, which vectors give away.
     """
 
+    system: str
+    results_folder: str
     name: Annotated[str, Entry("condition")]
-    data_set: str
-    split: str
-    gender: str
-    enrollment: str
-    trial: str
-    asv_model: str
-    attack_model: str | None
-    enrollment_set: str
-    trial_set: str
-    attacker: str = ""
+    data_set: Annotated[str, SPARSE] = ""
+    split: Annotated[str, SPARSE] = ""
+    gender: Annotated[str, SPARSE] = ""
+    enrollment: Annotated[str, SPARSE] = ""
+    trial: Annotated[str, SPARSE] = ""
+    asv_model: Annotated[str, SPARSE] = ""
+    attack_model: Annotated[str | None, SPARSE] = None
+    enrollment_set: Annotated[str, SPARSE] = ""
+    trial_set: Annotated[str, SPARSE] = ""
+    attacker: Annotated[str, SPARSE] = ""
+    attribute: Annotated[str, SPARSE] = ""
 
     @property
     def is_by_challenge(self) -> bool:
-        """Whether the scores are of the challenge's own attacker."""
+        """Whether numbers are of no other attacker than the challenge's own."""
         return self.attacker in ("", *CHALLENGE_ATTACKERS)
 
     @property
@@ -77,8 +74,8 @@ class TrialCondition(_Place):
 
     @property
     def label(self) -> str:
-        """The condition's folder name, with the results folder's suffix if there is one, and the
-        attacker if it is not the challenge's."""
+        """The name, with the results folder's suffix if there is one, and the attacker if it is not
+        the challenge's."""
         label = f"{self.name} ({self.results_folder})" if self.results_folder else self.name
         return label if self.is_by_challenge else f"{label} by {self.attacker}"
 
@@ -86,64 +83,6 @@ class TrialCondition(_Place):
     def record_name(self) -> str:
         """Name of the files of its record."""
         return self.name if self.is_by_challenge else f"{self.name}.{self.attacker}"
-
-
-@dataclass(frozen=True)
-class SetCondition(_Place):
-    """The identity of measurements of a trial set: voice similarity, pitch correlation."""
-
-    trial_set: str
-    data_set: str
-    split: str
-    gender: str
-
-    @property
-    def name(self) -> str:
-        return self.trial_set
-
-
-@dataclass(frozen=True)
-class MeasureCondition(_Place):
-    """The identity of measures of the speech of a trial set, original or anonymized; `name` is the
-    data folder."""
-
-    name: str
-    data_set: str
-    split: str
-    gender: str
-    speech: str
-
-
-@dataclass(frozen=True)
-class AttributeCondition(_Place):
-    """The identity of what the trial sets of a data set and split, of all genders, give away about
-    an attribute of speakers, to vectors of the model trained on original or anonymized speech."""
-
-    data_set: str
-    split: str
-    attribute: str
-    asv_model: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.data_set}_{self.split}_{self.attribute}"
-
-
-@dataclass(frozen=True)
-class AudioCondition(_Place):
-    """The identity of the audio of a data folder of anonymized speech."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class RecognitionCondition(_Place):
-    """The identity of one `ASR-<set>` folder: original or anonymized `speech`."""
-
-    name: str
-    data_set: str
-    split: str
-    speech: str
 
 
 @dataclass(frozen=True)
@@ -162,7 +101,7 @@ class ConditionFiles:
         Those of these files that are outside the tree and the results.
     """
 
-    condition: TrialCondition
+    condition: Condition
     folder: Path
     scores: Path | None
     trials: Path | None
@@ -198,7 +137,7 @@ class Transcripts:
 class RecognitionFiles:
     """One `ASR-<set>` folder with word error rates, or with transcripts, or both."""
 
-    condition: RecognitionCondition
+    condition: Condition
     folder: Path
     outside: tuple[Path, ...]
     transcripts: Transcripts | None = None
@@ -264,26 +203,24 @@ class System:
 
 def trial_conditions(
     protocol: Protocol, part: ResultsFolder, anon_suffix: str, system: str = ""
-) -> dict[str, TrialCondition]:
+) -> dict[str, Condition]:
     """Return the conditions of a results folder by their folder names, `ASV-...`: those of the
     challenge's own attacker."""
     suffixes = {ORIGINAL: "", ANONYMIZED: anon_suffix}
-    conditions: dict[str, TrialCondition] = {}
+    conditions: dict[str, Condition] = {}
     for t, pair in itertools.product(protocol.trial_sets(), protocol.comparisons):
         cell = (t.data_set.id, t.split, t.gender)
         speech = (pair.enrollment, pair.trial, part.asv_model)
         attack = protocol.attack_model(*speech)
         sets = (t.enrollment_name + suffixes[speech[0]], t.trials_name + suffixes[speech[1]])
         name = f"ASV-{sets[0]}-{sets[1]}"
-        conditions[name] = TrialCondition(
+        conditions[name] = Condition(
             system, part.suffix, name, *cell, *speech, attack, *sets, protocol.own_attacker
         )
     return conditions
 
 
-def by_attacker(
-    condition: TrialCondition, attacker: Attacker, protocol: Protocol
-) -> TrialCondition:
+def by_attacker(condition: Condition, attacker: Attacker, protocol: Protocol) -> Condition:
     """Return the condition of another attacker's scores beside those of the challenge's own, with
     the attack model that it states for such speech."""
     own = replace(condition, attacker=attacker.id)
@@ -294,7 +231,7 @@ def by_attacker(
     return own
 
 
-def is_needed(condition: TrialCondition, protocol: Protocol) -> bool:
+def is_needed(condition: Condition, protocol: Protocol) -> bool:
     """Tell whether tables of the edition need a condition: all of them where this program scores;
     where the edition's own evaluation does, the averages and original speech."""
     is_baseline = condition.is_original and condition.asv_model == ORIGINAL
@@ -315,11 +252,11 @@ def original_trial_sets(systems: Iterable[System]) -> set[tuple[str, str, str]]:
 
 def recognition_conditions(
     protocol: Protocol, part: ResultsFolder, anon_suffix: str, system: str = ""
-) -> dict[str, RecognitionCondition]:
+) -> dict[str, Condition]:
     """Return the decoded sets of a results folder by their folder names, `ASR-...`."""
     return {
-        (name := f"ASR-{r.set_name(split)}{suffix}"): RecognitionCondition(
-            system, part.suffix, name, r.id, split, speech
+        (name := f"ASR-{r.set_name(split)}{suffix}"): Condition(
+            system, part.suffix, name, r.id, split, trial=speech
         )
         for split in protocol.splits
         for r in protocol.recognition.data_sets
@@ -328,7 +265,7 @@ def recognition_conditions(
 
 
 def original_sets(
-    condition: TrialCondition, protocol: Protocol
+    condition: Condition, protocol: Protocol
 ) -> tuple[tuple[str, str], tuple[str, str]]:
     """Split the names of enrollment and trial set into original set and suffix."""
     cell = protocol.trial_set(condition.data_set, condition.split, condition.gender)
@@ -340,7 +277,7 @@ def original_sets(
 
 def measure_conditions(
     protocol: Protocol, anon_suffix: str, system: str
-) -> Iterator[tuple[MeasureCondition, TrialSet]]:
+) -> Iterator[tuple[Condition, TrialSet]]:
     """Yield the speech of every trial set that averages are over, original before anonymized."""
     part = protocol.results_folders[0]
     weights = protocol.gender_weights
@@ -348,13 +285,14 @@ def measure_conditions(
         for speech, suffix in zip(SPEECH, ("", anon_suffix), strict=True):
             place = t.data_set.id, t.split, t.gender
             name = f"{t.trials_name}{suffix}"
-            yield MeasureCondition(system, part.suffix, name, *place, speech), t
+            yield Condition(system, part.suffix, name, *place, trial=speech), t
 
 
-def set_condition(trial_set: TrialSet, part: ResultsFolder, system: str) -> SetCondition:
-    """Return the identity of a trial set in a results folder of a system."""
+def set_condition(trial_set: TrialSet, part: ResultsFolder, system: str) -> Condition:
+    """Return what similarities of voices are of: a trial set in a results folder of a system."""
     t = trial_set
-    return SetCondition(system, part.suffix, t.trials_name, t.data_set.id, t.split, t.gender)
+    place = t.data_set.id, t.split, t.gender
+    return Condition(system, part.suffix, t.trials_name, *place, asv_model=part.asv_model)
 
 
 def anonymized_names(protocol: Protocol, suffix: str) -> set[str]:
@@ -364,5 +302,5 @@ def anonymized_names(protocol: Protocol, suffix: str) -> set[str]:
     decoded = recognition_conditions(protocol, part, suffix).values()
     return {
         *(c.name for c in verified if c.trial == ANONYMIZED),
-        *(c.name for c in decoded if c.speech == ANONYMIZED),
+        *(c.name for c in decoded if c.trial == ANONYMIZED),
     }

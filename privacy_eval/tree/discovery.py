@@ -46,13 +46,12 @@ from ..protocol.protocol import (
     load_protocol,
 )
 from .conditions import (
+    Condition,
     ConditionFiles,
     EmotionFiles,
-    RecognitionCondition,
     RecognitionFiles,
     System,
     Transcripts,
-    TrialCondition,
     anonymized_names,
     by_attacker,
     recognition_conditions,
@@ -632,7 +631,7 @@ def data_folders(tree: Path) -> list[Path]:
 
 
 def key_paths(
-    condition: TrialCondition, protocol: Protocol, data: Path | None, key_folders: list[Path]
+    condition: Condition, protocol: Protocol, data: Path | None, key_folders: list[Path]
 ) -> list[Path]:
     """List candidate paths of a trial key: of the original trial set, of an anonymized one's own
     folder, of the usual anonymized copy; in `data/`, then in keys folders under any of its
@@ -704,7 +703,7 @@ class Search:
     key_folders: list[Path]
     roots: list[Path]
 
-    def files(self, condition: TrialCondition, folder: Path) -> ConditionFiles:
+    def files(self, condition: Condition, folder: Path) -> ConditionFiles:
         """Find the files of a condition."""
         candidates = key_paths(condition, self.protocol, self.data, self.key_folders)
         keys = [path for path in candidates if path.is_file()]
@@ -724,7 +723,7 @@ class Search:
         outside = paths_outside([scores, *keys, utt2spk], self.roots)
         return ConditionFiles(condition, folder, scores, key, tuple(candidates), utt2spk, outside)
 
-    def files_by_attacker(self, condition: TrialCondition, folder: Path) -> list[ConditionFiles]:
+    def files_by_attacker(self, condition: Condition, folder: Path) -> list[ConditionFiles]:
         """Find the files of a condition, then those of its other attackers, in subfolders named by
         them; without those of the challenge's own attacker where only others have scores."""
         own, present = self.files(condition, folder), {f.name for f in subfolders(folder)}
@@ -932,7 +931,7 @@ def _build(name: str, suffix: str, around: Sequence[_Exp], *, is_only: bool) -> 
     original = next(p for p in protocol.results_folders if p.asv_model != ANONYMIZED)
     recognition: list[RecognitionFiles] = []
     for decoded in recognition_conditions(protocol, original, suffix, name).values():
-        shared = around if is_only or decoded.speech == ORIGINAL else around[:1]
+        shared = around if is_only or decoded.trial == ORIGINAL else around[:1]
         decodings = (e.recognition(decoded.name.removeprefix("ASR-")) for e in shared)
         folder = next((f for f in decodings if f is not None), None)
         if folder is not None:
@@ -953,7 +952,7 @@ def _build(name: str, suffix: str, around: Sequence[_Exp], *, is_only: bool) -> 
 
 
 def recognized_set(
-    decoded: RecognitionCondition, folder: Path, data: Path, suffix: str, search: Search
+    decoded: Condition, folder: Path, data: Path, suffix: str, search: Search
 ) -> RecognitionFiles:
     """Find the files of a recognized set, whose references are below `data`; an anonymized set
     without its own reference has the original one's."""

@@ -393,7 +393,7 @@ def test_records_and_the_files_of_2020(tree: SpeechTree) -> None:
     ((record,), stale) = collected(tree)
     assert stale == []
     of = record.condition
-    assert (of.system, of.trial_set, of.gender) == ("anon", TRIALS, "f")
+    assert (of.system, of.name, of.gender) == ("anon", TRIALS, "f")
     assert (record.n_speakers, record.n_utterances, record.utterances_left_out) == (4, 12, 0)
     assert set(record.metrics) == set(VARIANTS)
     for values in record.metrics.values():
@@ -490,7 +490,7 @@ def test_every_results_folder_has_its_model(tmp_path: Path) -> None:
     lines_to(tree.all_scores["oa"], ["s1 s1-u0 1"])
     assert made(tree).made == [NAME]
     records, stale = collected(tree)
-    assert [(r.condition.results_folder, r.asv_model) for r in records] == [
+    assert [(r.condition.results_folder, r.condition.asv_model) for r in records] == [
         ("", "anonymized"),
         (".orig", "original"),
     ]

@@ -92,7 +92,7 @@ from privacy_eval.speech.audio import Audio, AudioReader
 from privacy_eval.speech.onnx_encoder import FRONT_ENDS, FrontEnd, open_onnx, read_front_end
 from privacy_eval.speech.xvector import load_extractor
 from privacy_eval.study.protocol import StudyProtocol, study_from_dict
-from privacy_eval.tree.conditions import SetCondition
+from privacy_eval.tree.conditions import Condition
 
 #: Seconds of processor time that an input of a few kB may take: far less than a hang takes.
 SECONDS = 10
@@ -553,8 +553,7 @@ def _results() -> Results:
         provenance={"version": "1", "inputs": {"scores": {"path": "a", "sha256": "0"}}},
     )
     similarity = SimilarityRecord(
-        SetCondition("B1", "", "libri_dev_trials_f", "libri", "dev", "f"),
-        asv_model="original",
+        Condition("B1", "", "libri_dev_trials_f", "libri", "dev", "f", asv_model="original"),
         metrics={"exact": {"deid": 0.9, "gvd_db": -9.5}},
         speakers=(SpeakerSimilarity("s1", 0.5, 1.0, 0.5, 0.7, None, 0.1),),
     )

@@ -22,7 +22,7 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published, load_published_results
 from privacy_eval.results.records import MeasureRecord, merge
 from privacy_eval.results.signature import comparability_notes
-from privacy_eval.tree.conditions import MeasureCondition
+from privacy_eval.tree.conditions import Condition
 
 PROTOCOL = load_protocol("vpc2020")
 PUBLISHED = cells_from_published(load_published_results("vpc2020"))
@@ -206,12 +206,12 @@ def test_values_of_the_only_variant_keep_their_intervals() -> None:
 def test_other_levels_are_named() -> None:
     """Matched by set: the second set of original speech is 20 dB softer, as its copy is."""
     results = imported(B1)
-    condition = MeasureCondition("B1", "", "x", "libri", "test", "f", "anonymized")
+    condition = Condition("B1", "", "x", "libri", "test", "f", trial="anonymized")
 
     def record(level: float, **of: str) -> MeasureRecord:
         return MeasureRecord(replace(condition, **of), "quality", {"level_db": level}, 1)
 
-    original = [record(-26, speech="original"), record(-46, speech="original", gender="m")]
+    original = [record(-26, trial="original"), record(-46, trial="original", gender="m")]
     for levels, said in (
         ((-33, -53), "B1 x -7.0 dB"),
         ((-19, -39), "B1 x +7.0 dB"),

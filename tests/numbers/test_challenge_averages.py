@@ -95,7 +95,7 @@ def test_the_original_wer_comes_from_the_decodings_that_the_summary_lists(
             template,
             data_set=data_set,
             split=split,
-            speech="original",
+            trial="original",
             language_model="large",
             asr_model="original",
             line=replace(template.line, wer=float(number) / 100),
@@ -131,7 +131,7 @@ def test_conflicting_word_error_rates_have_no_average(results: Results) -> None:
     counted = [
         i
         for i, r in enumerate(results.recognition)
-        if (r.condition.split, r.condition.speech, r.language_model)
+        if (r.condition.split, r.condition.trial, r.language_model)
         == ("dev", "anonymized", "large")
     ]
     record = results.recognition[counted[0]]
@@ -153,7 +153,7 @@ def _titles(kind: str, record: Any) -> set[str]:
     if kind == "similarity":
         return {f"Weighted average gain of voice distinctiveness {split}"}
     if kind == "recognition":
-        counts = record.language_model == "large" and record.condition.speech == "anonymized"
+        counts = record.language_model == "large" and record.condition.trial == "anonymized"
         return {f"Average WER {split} anon"} if counts else set()
     words = {"original": "orig", "semi-informed": "anon"}
     model = record.condition.attack_model

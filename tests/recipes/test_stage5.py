@@ -201,7 +201,7 @@ def test_results_of_real_speech(real: Path) -> None:
     for name, wanted in expected()["conditions"].items():
         assert f"{name}\n  EER: {wanted['kaldi_compute_eer_stdout'].strip()}%\n" in text
     plain = json.loads((out / "results.json").read_text())
-    records = {r["trial_set"]: r for r in plain["similarity"]}
+    records = {r["condition"]: r for r in plain["similarity"]}
     assert set(records) == {"libri_test_trials_f", "libri_test_trials_m"}
     for name, record in records.items():
         wanted = expected()["similarity"][f"{name}_anon"]

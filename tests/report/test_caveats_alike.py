@@ -16,7 +16,7 @@ from support import B1, B2, cli, imported, write, write_outputs
 import privacy_eval as pe
 from privacy_eval.metrics import CAVEATS, METRICS
 from privacy_eval.results.records import AudioRecord, Results, VerificationRecord, merge
-from privacy_eval.tree.conditions import AudioCondition
+from privacy_eval.tree.conditions import Condition
 
 #: Values that no other record has, in any number of digits.
 VALUES = {
@@ -56,7 +56,7 @@ def _with_inverted_original(results: Results) -> Results:
 
 
 def _with_raw_speech(results: Results) -> Results:
-    audio = AudioRecord(AudioCondition("mine", "", "libri_test_anon"), "libri_test", 9, ("u",), 1.0)
+    audio = AudioRecord(Condition("mine", "", "libri_test_anon"), "libri_test", 9, ("u",), 1.0)
     return replace(results, audio=(audio,))
 
 
@@ -68,7 +68,7 @@ def _with_wer(
         (at,) = (
             number
             for number, r in enumerate(records)
-            if (r.condition.system, r.condition.speech, r.language_model, r.asr_model)
+            if (r.condition.system, r.condition.trial, r.language_model, r.asr_model)
             == ("mine", speech, "large", "original")
             and (r.condition.data_set, r.condition.split) == ("libri", "test")
         )

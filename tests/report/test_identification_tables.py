@@ -26,13 +26,13 @@ from privacy_eval.report.figures import identification
 from privacy_eval.report.first_screen import front
 from privacy_eval.report.own_tables import identification_speakers_table
 from privacy_eval.results.records import IdentificationRecord, Results
-from privacy_eval.tree.conditions import TrialCondition, trial_conditions
+from privacy_eval.tree.conditions import Condition, trial_conditions
 
 PROTOCOL = load_protocol("vpc2020")
 SPEAKERS = tuple(SpeakerLinkage(f"s{i}", 10, 1 - i / 10, 1 - i / 10, i / 10) for i in range(8))
 
 
-def conditions(system: str = "B1") -> dict[str, TrialCondition]:
+def conditions(system: str = "B1") -> dict[str, Condition]:
     """Those of libri test f, by attack model."""
     found = {
         c.attack_model: c
@@ -43,7 +43,7 @@ def conditions(system: str = "B1") -> dict[str, TrialCondition]:
     return {str(a.id): found[a.id] for a in PROTOCOL.attack_models if a.id in found}
 
 
-def record(condition: TrialCondition, **values: object) -> IdentificationRecord:
+def record(condition: Condition, **values: object) -> IdentificationRecord:
     made = IdentificationRecord(
         condition, (2, 5, 10, 16), (0.9, 0.7, 0.34, 0.2), (), 1, 1, 300, 8, 16, 0, 0, 10, SPEAKERS
     )

@@ -163,7 +163,7 @@ def test_published_word_error_rates_do_not_fill_in_for_ones_own() -> None:
     """Nothing in the row of original speech would say whose they are."""
     whole = imported(B1, system="mine")
     own = replace(
-        whole, recognition=tuple(r for r in whole.recognition if r.condition.speech != "original")
+        whole, recognition=tuple(r for r in whole.recognition if r.condition.trial != "original")
     )
     assert 0 < len(own.recognition) < len(whole.recognition)
     published = cells_from_published(load_published_results("vpc2022"))

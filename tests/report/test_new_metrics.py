@@ -73,9 +73,10 @@ def measured(system: str, kind: str, value: float) -> Results:
         records = tuple(replace(r, metrics=metrics) for r in results.verification)
         return replace(results, verification=records)
     if kind == "matrices":
-        similarity = tuple(SimilarityRecord(c, "original", metrics) for c in conditions)
+        similarity = tuple(SimilarityRecord(c, metrics) for c in conditions)
         return replace(results, similarity=similarity)
-    return replace(results, utility=tuple(UtilityRecord(c, {"toy": value}) for c in conditions))
+    of_sets = (replace(c, asv_model="") for c in conditions)
+    return replace(results, utility=tuple(UtilityRecord(c, {"toy": value}) for c in of_sets))
 
 
 def test_a_new_metric_is_in_every_output(toy: Metric, tmp_path: Path) -> None:

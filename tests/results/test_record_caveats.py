@@ -39,7 +39,7 @@ from privacy_eval.results.records import (
     merge,
 )
 from privacy_eval.results.signature import comparability_notes
-from privacy_eval.tree.conditions import MeasureCondition, RecognitionCondition
+from privacy_eval.tree.conditions import Condition
 
 ORIGINAL, ANONYMIZED = "original", "anonymized"
 PROTOCOL = load_protocol("vpc2022")
@@ -51,7 +51,7 @@ def recognized(
     """WER by system, data set and speech, on the test set."""
     return tuple(
         RecognitionRecord(
-            RecognitionCondition(system, "", f"ASR-{data_set}-{speech}", data_set, "test", speech),
+            Condition(system, "", f"ASR-{data_set}-{speech}", data_set, "test", trial=speech),
             PROTOCOL.recognition.average,
             speech,
             WerLine(wer, *(None,) * 5, "decode", None, None, partial and speech == ANONYMIZED),
@@ -73,7 +73,7 @@ def results_of(libri: tuple[float, float], vctk: tuple[float, float], system: st
 
 def caveats(results: Results) -> dict[tuple[str, str], list[str]]:
     records = (*results.recognition, *results.emotion, *results.measures)
-    return {(r.condition.data_set, r.condition.speech): [*r.caveats] for r in records if r.caveats}
+    return {(r.condition.data_set, r.condition.trial): [*r.caveats] for r in records if r.caveats}
 
 
 #: The first is from a report on the challenge of 2020: a broken decoding of VCTK.
@@ -119,7 +119,7 @@ def test_no_published_value_has_a_caveat() -> None:
         assert words
         recognition = tuple(
             RecognitionRecord(
-                RecognitionCondition(s, "", f"ASR-{d}-{split}-{speech}", d, split, speech),
+                Condition(s, "", f"ASR-{d}-{split}-{speech}", d, split, trial=speech),
                 None,
                 None,
                 WerLine(wer, *(None,) * 5, "", None, None),
@@ -127,7 +127,7 @@ def test_no_published_value_has_a_caveat() -> None:
             for (s, d, split, speech), wer in words.items()
         )
         emotion = tuple(
-            EmotionRecord(RecognitionCondition(s, "", "ser", d, split, speech), values)
+            EmotionRecord(Condition(s, "", "ser", d, split, trial=speech), values)
             for (s, d, split, speech), values in recalls.items()
         )
         results = Results(load_protocol(edition), recognition=recognition, emotion=emotion)
@@ -148,7 +148,7 @@ def test_recall_of_emotions_at_chance(
     original: float, anonymized: float, folds: tuple[float, ...], expected: dict[str, list[str]]
 ) -> None:
     def record(speech: str, uar: float, folds: tuple[float, ...]) -> EmotionRecord:
-        c = RecognitionCondition("S", "", "ser", "IEMOCAP", "test", speech)
+        c = Condition("S", "", "ser", "IEMOCAP", "test", trial=speech)
         values = {"uar": uar, **dict.fromkeys(("acc_ang", "acc_hap", "acc_neu", "acc_sad"), uar)}
         return EmotionRecord(c, values, {str(n): {"uar": u} for n, u in enumerate(folds)})
 
@@ -165,7 +165,7 @@ def measured(metric: str, original: float, anonymized: float) -> Results:
         load_protocol("vpc2020"),
         measures=tuple(
             MeasureRecord(
-                MeasureCondition("S", "", f"libri_{speech}", "libri", "test", "f", speech),
+                Condition("S", "", f"libri_{speech}", "libri", "test", "f", trial=speech),
                 source,
                 {metric: value},
                 10,

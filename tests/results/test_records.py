@@ -232,7 +232,7 @@ def metric(**entries: object) -> Callable[[Plain], object]:
 
 
 MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
-    "missing entry": (removed("verification", "split"), r"verification\[0\]: entry 'split' is m"),
+    "missing entry": (removed("verification", "split"), "record of B1 .*: libri, f, no split"),
     "missing wer": (removed("recognition", "wer"), r"recognition\[0\]: entry 'wer' is missing"),
     "missing kind": (lambda d: d.pop("utility"), "entry 'utility' is missing"),
     "unknown entry": (altered("verification", foo=1), r"unknown entry 'foo'"),
@@ -241,7 +241,7 @@ MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
     "fraction of a word": (altered("recognition", words=1.5), "words: expected a whole number"),
     "record is text": (lambda d: d["verification"].insert(0, "x"), "expected a mapping, found 'x'"),
     "former format": (
-        lambda d: d.update(format="privacy_eval results 3"),
+        lambda d: d.update(format="privacy_eval results 4"),
         f"expected the format '{FORMAT}'",
     ),
     "other format": (lambda d: d.update(format="results 9"), f"expected the format '{FORMAT}'"),

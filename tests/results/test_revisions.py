@@ -100,11 +100,11 @@ def numbers_of_json(path: Path, is_2022: bool) -> list[Number]:
         add(place, *v["metrics"].values(), v.get("stated", {}))
         assert not v["speaker_intervals"] and v["eer_interval_if_independent"] is None
     for r in plain["recognition"]:
-        place = (r["data_set"], r["split"], r["speech"])
-        of_2022 = (r["name"], f"tg{r['language_model']}") if is_2022 else place
+        place = (r["data_set"], r["split"], r["trial"])
+        of_2022 = (r["condition"], f"tg{r['language_model']}") if is_2022 else place
         add(of_2022, {"wer": r["wer"]}, r.get("stated", {}))
     for e in plain["emotion"]:
-        add((e["data_set"], e["split"], e["speech"]), e["values"], e.get("stated", {}))
+        add((e["data_set"], e["split"], e["trial"]), e["values"], e.get("stated", {}))
     return read
 
 

@@ -25,7 +25,7 @@ from privacy_eval.results.records import (
     merge,
 )
 from privacy_eval.results.speaker_numbers import KEY, kept_apart, numbered, renamed
-from privacy_eval.tree.conditions import MeasureCondition, SetCondition
+from privacy_eval.tree.conditions import Condition
 
 NAMES = ("Wagenbach", "o'Neil-2", "Эмиль", "jo", "1089", "anna_m")
 TRIAL_SET = ("libri_dev_trials_f", "libri", "dev", "f")
@@ -36,11 +36,11 @@ def results_of(names: tuple[str, ...] = NAMES) -> Results:
     speakers = tuple(
         SpeakerSimilarity(name, 0.1 * n, 0.5, 0.5, 0.5, None, 0.2) for n, name in enumerate(names)
     )
-    of_set = SetCondition("B1", "", *TRIAL_SET)
-    similarity = SimilarityRecord(of_set, "original", {"exact": {"deid": 0.3}}, speakers=speakers)
+    of_set = Condition("B1", "", *TRIAL_SET, asv_model="original")
+    similarity = SimilarityRecord(of_set, {"exact": {"deid": 0.3}}, speakers=speakers)
     counts, sums = tuple(range(1, len(names) + 1)), tuple(map(float, range(1, len(names) + 1)))
     measured = MeasureRecord(
-        MeasureCondition("B1", "", *TRIAL_SET, "anonymized"),
+        Condition("B1", "", *TRIAL_SET, trial="anonymized"),
         "quality",
         {"dnsmos_ovrl": 1.0},
         len(names),

@@ -79,7 +79,7 @@ def test_every_number_of_the_summaries(tree: Path, conf: str) -> None:
     found = eers(results, "toy", "anonymized")
     assert found == expected_eers(tree / "exp/asv_anon_toy/results_toy.csv")
     rates = {
-        (c.data_set, c.split, WORDS[c.speech], rounded(r.line.wer))
+        (c.data_set, c.split, WORDS[c.trial], rounded(r.line.wer))
         for r in results.recognition
         for c in [r.condition]
     }
@@ -88,7 +88,7 @@ def test_every_number_of_the_summaries(tree: Path, conf: str) -> None:
     present = {path.name.split("_")[0] for path in (tree / "exp/asr").iterdir() if path.is_dir()}
     assert rates == {row for row in expected if row[0] in present}
     emotion = {
-        (c.data_set, c.split, WORDS[c.speech]): e for e in results.emotion for c in [e.condition]
+        (c.data_set, c.split, WORDS[c.trial]): e for e in results.emotion for c in [e.condition]
     }
     rows = table(tree / "exp/ser/results_toy.csv", skip=1)
     assert len(rows) == len(emotion) == 4
@@ -178,7 +178,7 @@ def test_submissions_of_many_teams(tree: Path) -> None:
         assert found == {row for row in expected if is_complete or row[3:5] == ("anon", "anon")}
     original = {c.condition.system for c in results.verification if c.condition.is_original}
     assert original == set(names)
-    decoded = {(r.condition.system, r.condition.speech) for r in results.recognition}
+    decoded = {(r.condition.system, r.condition.trial) for r in results.recognition}
     both = {(name, speech) for name in names[1:] for speech in WORDS}
     assert decoded == both | {(names[0], "original")}
     assert {e.condition.system for e in results.emotion} == set(names[1:])
@@ -334,7 +334,7 @@ def test_vectors_that_are_left_are_compared_by_cosine(tree: Path) -> None:
         assert done.code == 0, done.err
         assert f"{made} computed" in done.out
     results = evaluated(tree, "vpc2024")
-    assert {(s.condition.split, s.asv_model) for s in results.similarity} == {
+    assert {(s.condition.split, s.condition.asv_model) for s in results.similarity} == {
         (split, model) for split in ("dev", "test") for model in WORDS
     }
     assert all(s.provenance["backend"] == "cosine" for s in results.similarity)
@@ -352,7 +352,7 @@ def test_vectors_that_are_left_are_compared_by_cosine(tree: Path) -> None:
     (ours,) = (
         s
         for s in results.similarity
-        if (s.condition.trial_set, s.asv_model) == (data.name, "original")
+        if (s.condition.name, s.condition.asv_model) == (data.name, "original")
     )
     for variant in ("challenge", "exact"):
         assert ours.metrics[variant]["deid"] == alone[variant]["deid"]
@@ -370,7 +370,7 @@ def stage_7(tree: Path) -> dict[tuple[str, str], list[object]]:
         assert done.code == 0, done.err
     results = evaluated(tree, "vpc2024")
     numbers: dict[tuple[str, str], list[object]] = {
-        (s.condition.system, f"{s.condition.name} {s.asv_model}"): [s.metrics]
+        (s.condition.system, f"{s.condition.name} {s.condition.asv_model}"): [s.metrics]
         for s in results.similarity
     }
     for i in results.identification:

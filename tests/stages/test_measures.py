@@ -163,7 +163,7 @@ def test_measures_reach_results_and_tables(measured: Tree) -> None:
     results = read_results(tree.out / "results.json")
     assert len(results.measures) == 24
     quality = {
-        (r.condition.gender, r.condition.speech): r
+        (r.condition.gender, r.condition.trial): r
         for r in results.measures
         if r.source == "quality" and r.condition.split == "test"
     }
@@ -312,7 +312,7 @@ def test_phones_of_transcripts(tree: Tree) -> None:
         (tree.root / "data" / name / "text").write_text("".join(text))
     run = tree.run("measures", "--phones", "--phone-reference", "text")
     assert run.code == 0, run.err
-    per = {(r.condition.speech, r.values["per"]) for r in tree.collect().measures}
+    per = {(r.condition.trial, r.values["per"]) for r in tree.collect().measures}
     assert per == {("original", 0.1), ("anonymized", 1.0)}
 
 

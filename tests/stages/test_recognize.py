@@ -164,7 +164,7 @@ def test_a_tree_of_2020_whose_protocol_names_the_recognizer(tmp_path: Path) -> N
     read = read_results(root / "exp/privacy_eval/results.json").recognition
     records = [r for r in read if r.condition.name.startswith("ASR-libri_dev_asr")]
     assert read != records  # sets that only Kaldi recognized
-    rates = {r.condition.speech: (r.line.errors, r.asr_model) for r in records}
+    rates = {r.condition.trial: (r.line.errors, r.asr_model) for r in records}
     n_utterances = len((trials / "text").read_text().splitlines())
     assert rates == {"original": (0, "original"), "anonymized": (n_utterances, "original")}
     assert all(r.speaker_interval for r in records)

@@ -147,7 +147,7 @@ def test_recognition_folders(tmp_path: Path) -> None:
         (tmp_path / "exp/results-now" / name).mkdir()
     (system,) = find(tree)
     assert [
-        (r.condition.name, r.condition.data_set, r.condition.split, r.condition.speech)
+        (r.condition.name, r.condition.data_set, r.condition.split, r.condition.trial)
         for r in system.recognition
     ] == [
         ("ASR-libri_dev_asr", "libri", "dev", "original"),

@@ -42,7 +42,7 @@ from ...numbers.report_data import ReportData
 from ...protocol.protocol import Protocol
 from ...results.arrays import DET_BAND, Arrays, StoredArrays
 from ...results.records import Results, VerificationRecord
-from ...tree.conditions import TrialCondition
+from ...tree.conditions import Condition
 from . import style
 from .drawing import Drawing
 from .plot import Curve, Panel, Plot, in_pairs, system_curve
@@ -62,7 +62,7 @@ class Page(Generic[Item]):
     ----------
     items : list
         Those of at most `MOST_SYSTEMS` systems, then that of original speech.
-    conditions : list of TrialCondition
+    conditions : list of Condition
         Of these items.
     key : tuple of str
         Parts of a file name.
@@ -71,7 +71,7 @@ class Page(Generic[Item]):
     """
 
     items: list[Item]
-    conditions: list[TrialCondition]
+    conditions: list[Condition]
     key: tuple[str, ...]
     title: str
     part: str
@@ -142,7 +142,7 @@ def condition_pages(
 
     def items(
         records: Iterable[VerificationRecord], name: str = ""
-    ) -> Iterator[tuple[Item, TrialCondition]]:
+    ) -> Iterator[tuple[Item, Condition]]:
         for r in records:
             item = read(name or r.condition.system, r)
             if item is not None:

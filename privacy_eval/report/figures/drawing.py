@@ -24,7 +24,7 @@ from PIL import Image  # likewise
 
 from ...choices import FIGURE_FORMATS
 from ...io.files import atomic_path, write_text
-from ...tree.conditions import TrialCondition
+from ...tree.conditions import Condition
 from . import style
 from .plot import LEGEND_LINE, Curve, Panel, Plot, legend_entries
 from .style import NAME, SIDE, escape_mathtext, shorten_name, styled
@@ -49,7 +49,7 @@ class Drawing:
         Plain text.
     content : Plot or callable
         A plot of curves, or what draws the matplotlib figure.
-    metrics, conditions : collections of str and of TrialCondition
+    metrics, conditions : collections of str and of Condition
         Metrics and conditions of the scores that it shows.
     default : bool
         Shown even if not all figures are requested.
@@ -61,7 +61,7 @@ class Drawing:
     caption: str
     content: Plot | Callable[[], Canvas]
     metrics: Collection[str] = ()
-    conditions: Collection[TrialCondition] = ()
+    conditions: Collection[Condition] = ()
     default: bool = True
     section: str = ""
 

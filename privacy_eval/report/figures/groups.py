@@ -13,7 +13,7 @@ from ...numbers.groups import main_split, recognizer
 from ...numbers.report_data import ReportData
 from ...protocol.protocol import ORIGINAL, Protocol
 from ...results.records import IdentificationRecord, VerificationRecord
-from ...tree.conditions import TrialCondition
+from ...tree.conditions import Condition
 from . import style
 from .drawing import Drawing
 
@@ -35,7 +35,7 @@ class _Row:
     label: str
     groups: Mapping[str, _Value]
     whole: _Value | None
-    condition: TrialCondition | None = None
+    condition: Condition | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _words(data: ReportData, system: str, column: str) -> tuple[str, list[_Row]]
     rows = []
     for r in records:
         c = r.condition
-        if (c.system, c.split) == (system, split) and c.speech != ORIGINAL:
+        if (c.system, c.split) == (system, split) and c.trial != ORIGINAL:
             rates = [(name, of.rate, of.interval) for name, of in r.groups[column].items()]
             groups = {name: (rate, bounds) for name, rate, bounds in rates if rate is not None}
             words = (titles[c.data_set], recognizer(vars(r), protocol))
@@ -198,7 +198,7 @@ def _marker(number: int) -> str:
     return style.MARKERS[number % len(style.MARKERS)]
 
 
-def _label(protocol: Protocol, c: TrialCondition) -> str:
+def _label(protocol: Protocol, c: Condition) -> str:
     """Name a condition beside its row."""
     place = f"{protocol.data_set(c.data_set).title}, {protocol.genders[c.gender]}"
     attack = style.attack_label(protocol, c.attack_model or "")

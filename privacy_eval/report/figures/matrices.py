@@ -97,7 +97,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         for r in data.results.similarity:
             c = r.condition
             if (c.data_set, c.split, c.gender) == key and r.curves is not None:
-                of_set.setdefault(c.system, {}).setdefault(r.asv_model, r)
+                of_set.setdefault(c.system, {}).setdefault(r.condition.asv_model, r)
         title = set_title(protocol, *key)
         where = (
             f"on {t.data_set.title}, {protocol.split_name(t.split)}, for "
@@ -105,7 +105,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         )
         # The model trained on original speech first.
         by_system = [
-            sorted(of_set[s].values(), key=lambda r: r.asv_model != ORIGINAL)
+            sorted(of_set[s].values(), key=lambda r: r.condition.asv_model != ORIGINAL)
             for s in data.results.systems
             if s in of_set
         ]
@@ -135,8 +135,9 @@ def _pages(
     of_system, by_value = max(map(len, records), default=1), bool(data.results.speaker_key)
     for page in style.split_evenly(records, max(1, _MOST // of_system)):
         blocks = [
-            (record.condition.system, record.asv_model, block(arrays, variant, by_value=by_value))
+            (c.system, c.asv_model, block(arrays, variant, by_value=by_value))
             for record in itertools.chain.from_iterable(page)
+            for c in [record.condition]
             if (arrays := data.arrays.of(record)) is not None
             and all(f"{variant}_{part}" in arrays for part in _PARTS)
         ]

@@ -21,7 +21,7 @@ from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.record_files import read_record, record_content
 from privacy_eval.results.records import Results, VerificationRecord
-from privacy_eval.tree.conditions import TrialCondition
+from privacy_eval.tree.conditions import Condition
 
 CONFIG = load_protocol("vpc2020")
 ODD = "_50%_team & $x$ Co"
@@ -70,7 +70,7 @@ def record_of(
     metrics = {v: score_metrics(scores, variant=v) for v in VARIANTS}
     tags = {v: zebra_tag(metrics[v], v) for v in VARIANTS}
     name = f"ASV-{attack}-test-{gender}"
-    condition = TrialCondition(
+    condition = Condition(
         system, "", name, "libri", "test", gender, model.enrollment, model.trial, model.asv_model,
         attack, "enrolls", "trials",
     )  # fmt: skip

@@ -34,7 +34,7 @@ from privacy_eval.results.records import (
     SimilarityRecord,
     VerificationRecord,
 )
-from privacy_eval.tree.conditions import RecognitionCondition, SetCondition, TrialCondition
+from privacy_eval.tree.conditions import Condition
 
 KIND = {kind.name: kind for kind in KINDS}
 NAMES = list(KIND)
@@ -56,8 +56,8 @@ class Matrices:
 def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
     """Data of each kind of figure."""
     curves = simulated(tmp_path_factory.mktemp("curves"), {ODD: 0.0, "K2": 1.0})
-    place = SetCondition(ODD, "", "t", "libri", "test", "f")
-    record = SimilarityRecord(place, "original", {}, curves="a.npz")
+    place = Condition(ODD, "", "t", "libri", "test", "f", asv_model="original")
+    record = SimilarityRecord(place, {}, curves="a.npz")
     matrices = ReportData(Results(CONFIG, similarity=(record,)), arrays=Matrices())  # type: ignore[arg-type]
     conditions = [r.condition for r in curves.results.verification]
     galleries = ReportData(
@@ -100,7 +100,7 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
     }
 
 
-def with_amounts(condition: TrialCondition) -> AmountRecord:
+def with_amounts(condition: Condition) -> AmountRecord:
     """Rates of tests of three lengths and their seconds, of one without interval or EER."""
     lengths = (
         Amount(1, 60, 4, 0.4, 0.2, (0.3, 0.5), (0.1, 0.3), 6.5),
@@ -133,7 +133,7 @@ def test_groups_of_other_rates_are_drawn(data: dict[str, ReportData]) -> None:
         replace(r, groups={"accent": galleries})
         for r in data["identification"].results.identification
     )
-    place = RecognitionCondition(ODD, "", "ASR", "libri", "test", "anonymized")
+    place = Condition(ODD, "", "ASR", "libri", "test", trial="anonymized")
     rates = {
         "a": GroupRate(0.1, 9, 2, (0.05, 0.2)),
         ODD: GroupRate(0.2, 9, 1),

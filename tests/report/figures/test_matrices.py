@@ -13,7 +13,7 @@ from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.figures import matrices, style
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.results.records import Results, SimilarityRecord
-from privacy_eval.tree.conditions import SetCondition
+from privacy_eval.tree.conditions import Condition
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,9 @@ class Stored:
     def of(self, record: SimilarityRecord) -> dict[str, Any] | None:
         if record.curves == "gone":
             return None
-        seed = sum(f"{record.condition.system}{record.asv_model}{record.condition.gender}".encode())
+        seed = sum(
+            f"{record.condition.system}{record.condition.asv_model}{record.condition.gender}".encode()
+        )
         random = np.random.default_rng(seed)
         arrays = {
             f"{variant}_{part}": random.random((self.speakers, self.speakers))
@@ -40,7 +42,7 @@ STORED: Any = Stored()
 
 def record(system: str, model: str = "original", curves: str | None = "a.npz", **place: str) -> Any:
     at = {"data_set": "libri", "split": "test", "gender": "f"} | place
-    return SimilarityRecord(SetCondition(system, "", "t", **at), model, {}, curves=curves)
+    return SimilarityRecord(Condition(system, "", "t", **at, asv_model=model), {}, curves=curves)
 
 
 def figures(
