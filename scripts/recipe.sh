@@ -138,7 +138,7 @@ record_options() {
 }
 
 # On a terminal each stage is one line, in bold type unless that is unwelcome (https://no-color.org).
-live=false registered="" running="" bold="" plain="" config="" logged=""
+live=false begun="" registered="" running="" bold="" plain="" config="" logged=""
 if [ -t 1 ] && [ -t 2 ]; then
     live=true
     if [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
@@ -150,7 +150,7 @@ begin() {
     finish
     if [ "$stage" -gt "$1" ] || [ "$stop_stage" -lt "$1" ]; then return 1; fi
     record_options "$1"
-    IFS='|' read -r number _ what flow < <(sed -n "/^ *$1 |/s/ *| */|/gp" <<<"$stages") ||
+    IFS='|' read -r number begun what flow < <(sed -n "/^ *$1 |/s/ *| */|/gp" <<<"$stages") ||
         fail "stage $1 has no row in $stage_table"
     flow=${flow//RESULTS/"${results%/}"}
     if [ "$live" = true ]; then
@@ -179,20 +179,25 @@ finish() {
 trap 'code=$?; finish; rm -f -- "$config" "$logged" "$registered"; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
 
 failed=false
-# Runs a stage by name. What it could not make is its own failure: the run goes on without it, and ends
-# with 1. A stage that cannot begin ends the run.
+# Runs all commands of a stage by its number, or one by its name. What one could not make is its own
+# failure: the run goes on without it, and ends with 1. A command that cannot begin ends the run.
 try() {
-    local code=0 name=$1
+    local code=0 name=$1 names=$1 recorded=false
     shift
     privacy-eval stage "$name" --config "$config" "$@" || code=$?
     if [ "$code" -eq 0 ]; then return; fi
+    if [[ $name == [0-9]* ]]; then names=${begun//,/ }; fi
+    for name in $names; do
+        if [ -s "$out/failed/$name.txt" ]; then recorded=true; fi
+    done
     case $name:$code in
         check:1) ;; # the stages of what is wrong name it
         figures:1 | listening:1) # no other stage needs them
             mkdir -p -- "$out/failed"
             echo "$name: see the messages of this stage" >"$out/failed/$name.txt"
             ;;
-        *:1) if [ ! -s "$out/failed/$name.txt" ]; then exit 1; fi ;;
+        *:1) if [ "$recorded" = false ]; then exit 1; fi ;;
+        *:4) exit 1 ;; # one has failed, and the next could not begin
         *) exit "$code" ;;
     esac
     failed=true

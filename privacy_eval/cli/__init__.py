@@ -95,6 +95,9 @@ GROUPS: dict[str, dict[str, str]] = {
     },
 }
 
+#: Exit code of the stages of a number, one of which cannot begin after another has failed.
+CANNOT_BEGIN = 4
+
 VERBS = {verb: purpose for verbs in GROUPS.values() for verb, purpose in verbs.items()}
 
 #: The verbs on single files, and others that need no tree, by module.
@@ -125,9 +128,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     verb = next(iter(words), "")
     if verb not in VERBS and verb not in STAGES:
         return _no_verb(verb)
-    arguments = argparse.Namespace()
+    arguments, code = argparse.Namespace(), 0
     try:
-        code = 0
         for one, others in commands(words):
             arguments = parse(one, others)
             with _user_metrics(arguments), _logged_warnings():
@@ -141,7 +143,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, UsageError):
             return 2
         in_jobs = vars(arguments).get("job") or vars(arguments).get("isolate")
-        return OUTPUT_ERROR if isinstance(error, OutputError) and in_jobs else 1
+        if isinstance(error, OutputError) and in_jobs:
+            return OUTPUT_ERROR
+        return CANNOT_BEGIN if code else 1
     except BrokenPipeError:
         # The reader of our output has exited (head, a closed pager).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

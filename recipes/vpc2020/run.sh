@@ -73,9 +73,9 @@ recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 # shellcheck source=recipes/vpc2020/cmd.sh
 if [ -z "$cmd" ]; then . "$recipe/cmd.sh"; fi
 
-# All options are now in the file $config. Each stage below is `privacy-eval stage NAME`, which takes those
-# that it knows; one that no stage knows is refused here. A stage that is current starts no jobs. A new stage:
-# a block and its row in privacy_eval/stages/recipe.py, a row of its options and a function (docs/extending.md).
+# All options are now in the file $config. Each stage below is `privacy-eval stage NAME`, or all of a NUMBER,
+# which takes those that it knows; one that no stage knows is refused here. A stage that is current starts
+# no jobs. A new stage: a block and its row in privacy_eval/stages/recipe.py, a row of its options and a function (docs/extending.md).
 check_options "$@"
 
 if begin 0; then
@@ -99,22 +99,15 @@ if begin 4; then
 fi
 
 if begin 5; then
-    try subsets --anonymized
-    try xvectors
-    try train_backend
-    try asv_scores
+    try 5 # subsets of anonymized speech, x-vectors, back ends, scores
 fi
 
 if begin 6; then
-    if [ -n "$recognizer" ]; then try recognize; fi
-    try privacy_metrics
-    try measures
+    try 6 # transcripts with --recognizer, privacy metrics, measures of speech
 fi
 
 if begin 7; then
-    try similarity
-    try identification
-    try attributes
+    try 7 # voice similarity, identification, attributes
 fi
 
 if begin 8; then

@@ -88,15 +88,11 @@ if begin 5; then # of attackers beside the challenge's own, which are in the tre
 fi
 
 if begin 6; then
-    if [ -n "$recognizer" ]; then try recognize; fi
-    try privacy_metrics
-    try measures
+    try 6 # transcripts with --recognizer, privacy metrics, measures of speech
 fi
 
 if begin 7; then
-    try similarity
-    try identification
-    try attributes
+    try 7 # voice similarity, identification, attributes
 fi
 
 if begin 8; then

@@ -48,6 +48,7 @@ from support import (
 from privacy_eval import __version__
 from privacy_eval.cli import VERBS, commands, parse, parser, stage_runs, stages, usages
 from privacy_eval.cli.inputs import log_items
+from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import of_kind
 from privacy_eval.protocol.protocol import bundled, load_protocol
 from privacy_eval.protocol.published import published_names
@@ -385,6 +386,26 @@ def test_the_stages_of_a_number_get_the_options_that_they_have() -> None:
     assert dict(stages.stage_commands(["3", *words[:3]], parser)) == {"stage subsets": words[:3]}
     for wrong in (["5", *words, "--quality"], ["none"], ["99"]):
         assert cli("stage", *wrong).code == 2
+
+
+def test_a_stage_that_cannot_begin_ends_those_of_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 4 where an earlier one has failed, so that a recipe does not go on."""
+    ran: list[str] = []
+
+    def stage(arguments: argparse.Namespace) -> int:
+        ran.append(arguments.verb)
+        if arguments.verb == "identification":
+            raise PrivacyEvalError("no protocol")
+        return codes[0]
+
+    for name in ("similarity", "identification", "attributes"):
+        monkeypatch.setattr(stage_runs, name, stage)
+    for codes in ((0, 1), (1, 4)):
+        ran.clear()
+        assert cli("stage", 7, "--results", tmp_path).code == codes[1]
+        assert ran == ["similarity", "identification"]
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
