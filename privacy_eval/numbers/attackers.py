@@ -147,8 +147,7 @@ class AttackerEer:
     @property
     def trial_sets(self) -> set[tuple[str, str]]:
         """Data sets and genders of the mean."""
-        conditions = (c for part in self.eer.parts for c in part.conditions)
-        return {(c.data_set, c.gender) for c in conditions}
+        return {(row["data_set"], row["gender"]) for row in self.eer.parts}
 
 
 @dataclass(frozen=True)
@@ -402,8 +401,7 @@ def tried(
 
 
 def _means(results: Results, arrays: StoredArrays) -> Means:
-    records = {record.condition: record for record in results.verification}
-    return Means(cells_from_results(results), results.protocol, records, arrays)
+    return Means(cells_from_results(results), results.protocol, arrays)
 
 
 def _of_attacker(

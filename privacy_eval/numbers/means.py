@@ -22,9 +22,8 @@ from ..metrics.confidence import (
 )
 from ..protocol.protocol import Protocol, RecognitionSet
 from ..results.arrays import StoredArrays
-from ..results.records import VerificationRecord
-from ..tree.conditions import TrialCondition
-from .cells import Cell, CellKey, Cells, conflicting_originals
+from ..results.measurements import Row
+from .cells import Cells, Place, conflicting_originals, interval_of, is_withheld
 
 # Significant digits of a mean, fewer than a double has: the mean of 0.1 and 0.2 is 0.15.
 _DIGITS = 14
@@ -69,8 +68,8 @@ class Mean:
     of_present : float or None
         Mean of the parts that have a value, in the unit of records; None if none has, or if one
         must not be ranked.
-    parts : tuple of Cell
-        Their values. A part without weight is neither here nor missing.
+    parts : tuple of mapping
+        Their rows. A part without weight is neither here nor missing.
     weights : tuple of float
         Of the parts.
     missing : tuple of str
@@ -83,7 +82,7 @@ class Mean:
 
     metric: str
     of_present: float | None
-    parts: tuple[Cell, ...] = ()
+    parts: tuple[Row, ...] = ()
     missing: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
@@ -102,7 +101,7 @@ class Mean:
     @property
     def caveat(self) -> Caveat | None:
         """The reason why parts of it are withheld, if there is one."""
-        return worst_caveat(cell.caveat for cell in self.parts)
+        return worst_caveat(row.get("caveat") for row in self.parts)
 
     @property
     def why_blank(self) -> str:
@@ -120,7 +119,7 @@ class Mean:
     def interval(self) -> tuple[float, float] | None:
         """95 % bounds; without replicates that of the only part, if it has one."""
         if self.replicates is None and len(self.parts) == 1 and not self.missing:
-            return self.parts[0].interval
+            return interval_of(self.parts[0])
         return self.replicates.interval if self.replicates is not None else None
 
     def text(self, *, detailed: bool = False, decimals: int | None = None) -> str:
@@ -131,18 +130,13 @@ class Mean:
         return form(self.of_present, detailed=detailed, decimals=decimals, mean=True)
 
     @property
-    def cell(self) -> Cell | None:
+    def row(self) -> Row | None:
         """The mean beside the values of a table or figure; None if it has no value."""
         if self.value is None:
             return None
-        return Cell(
-            self.metric,
-            self.value,
-            tag="",
-            left_out=any(cell.left_out for cell in self.parts),
-            conditions=tuple(c for cell in self.parts for c in cell.conditions),
-            printed=self.text(),
-        )
+        left_out = any(row.get("left_out") for row in self.parts)
+        of = {"metric": self.metric, "value": self.value, "printed": self.text()}
+        return {**of, "left_out": left_out, "parts": self.parts}
 
 
 def averaged_sets(protocol: Protocol, metric: str) -> list[tuple[str, str, float]]:
@@ -165,19 +159,19 @@ def decoded_sets(protocol: Protocol, metric: str) -> Sequence[RecognitionSet]:
     return {"wer": protocol.recognition.data_sets, "uar": protocol.emotion}.get(metric, ())
 
 
-def mean_of_keys(cells: Cells, metric: str, weights: Mapping[CellKey, float]) -> Mean:
-    """Average the values of keys by their weights."""
-    weights = {key: weight for key, weight in weights.items() if weight}
-    present = {key: cell for key in weights if (cell := cells.get(key)) is not None}
-    names = {key: f"{key.data_set} {key.gender}".strip() for key in weights}
-    missing = [name for key, name in names.items() if key not in present]
-    withheld = tuple(names[key] for key, cell in present.items() if cell.withheld)
-    if present and not withheld and any(key.system in cells.failed for key in weights):
+def mean_of(cells: Cells, metric: str, weights: Mapping[Place, float]) -> Mean:
+    """Average the values of places by their weights."""
+    weights = {place: weight for place, weight in weights.items() if weight}
+    present = {place: row for place in weights if (row := cells.get(*place)) is not None}
+    names = {place: " ".join(filter(None, place[3:5])) for place in weights}
+    missing = [name for place, name in names.items() if place not in present]
+    withheld = tuple(names[place] for place, row in present.items() if is_withheld(row))
+    if present and not withheld and any(place[-1] in cells.failed for place in weights):
         withheld = tuple(missing)
-    if conflict := conflicting_originals(cells, weights):
+    if conflict := conflicting_originals(cells, present.values()):
         missing.append(conflict)
-    values = [] if withheld else [(weights[key], cell.value) for key, cell in present.items()]
-    of_present = tuple(weights[key] for key in present)
+    values = [] if withheld else [(weights[place], row["value"]) for place, row in present.items()]
+    of_present = tuple(weights[place] for place in present)
     parts = tuple(present.values())
     return Mean(metric, _weighted_mean(values), parts, tuple(missing), withheld, of_present)
 
@@ -203,15 +197,12 @@ class Means:
     cells : Cells
     protocol : Protocol
         Its data sets and genders are averaged over, with its weights.
-    records : mapping
-        Those of evaluated systems, by condition.
     arrays : StoredArrays
         Replicates of the records.
     """
 
     cells: Cells
     protocol: Protocol
-    records: Mapping[TrialCondition, VerificationRecord] = field(default_factory=dict)
     arrays: StoredArrays = field(default_factory=lambda: StoredArrays(()))
     _computed: dict[tuple[str, str | None, str, str], Mean] = field(
         default_factory=dict, init=False, repr=False
@@ -222,11 +213,11 @@ class Means:
         original speech are averaged only if a single source has them all."""
         key = metric, attack_model, split, system
         if key not in self._computed:
-            weights = {
-                CellKey(metric, attack_model, split, data_set, gender, system): weight
+            weights: dict[Place, float] = {
+                (metric, attack_model, split, data_set, gender, system): weight
                 for data_set, gender, weight in averaged_sets(self.protocol, metric)
             }
-            mean = mean_of_keys(self.cells, metric, weights)
+            mean = mean_of(self.cells, metric, weights)
             self._computed[key] = replace(mean, means=self)
         return self._computed[key]
 
@@ -234,7 +225,7 @@ class Means:
         """Average the replicates of a mean's parts; None if any of them has none."""
         if mean.value is None:
             return None
-        parts = [self._of_cell(mean.metric, cell) for cell in mean.parts]
+        parts = [self._of_row(row) for row in mean.parts]
         drawn = [part for part in parts if part is not None]
         size = drawn[0].values.size if drawn else 0
         if len(drawn) < len(parts) or any(part.values.size != size for part in drawn):
@@ -248,22 +239,23 @@ class Means:
         values = np.sum(weighted, axis=0) / sum(mean.weights)
         return MeanReplicates(values, n_speakers, (*design, ("", "", "", size)))
 
-    def _of_cell(self, metric: str, cell: Cell) -> MeanReplicates | None:
+    def _of_row(self, row: Row) -> MeanReplicates | None:
         """Draw the replicates of a word error rate or measure, or read those of a condition."""
-        if cell.speaker_sums is not None:
-            drawn = cell.speaker_sums.bootstrap()
+        record, metric = row.get("record"), row["metric"]
+        if record is None:
+            return None
+        if (sums := record.speaker_sums(metric)) is not None:
+            drawn = sums.bootstrap()
             design = "", "", drawn.design, drawn.seed
             (values,) = drawn.values.values()
             return MeanReplicates(values, drawn.n_speakers, (design,))
         name = f"bootstrap_{self.protocol.variant}_{metric}"
-        record = self.records.get(cell.conditions[0]) if len(cell.conditions) == 1 else None
-        if record is None:
-            return None
-        arrays = self.arrays.replicates(record, self.protocol.variant)
+        of_scores = describe(metric).kind == "scores"
+        arrays = self.arrays.replicates(record, self.protocol.variant) if of_scores else {}
         if not {name, *_DESIGN} <= arrays.keys():
             return None
-        c, seed = record.condition, int(arrays["bootstrap_seed"])
-        place = c.data_set, c.gender, str(arrays["bootstrap_design"]), seed
+        seed = int(arrays["bootstrap_seed"])
+        place = row["data_set"], row["gender"], str(arrays["bootstrap_design"]), seed
         values, n_speakers = arrays[name].astype(np.float64), int(arrays["bootstrap_speakers"])
         return MeanReplicates(values, n_speakers, (place,))
 

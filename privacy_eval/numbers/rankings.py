@@ -17,7 +17,7 @@ from ..metrics.confidence import least_replicates
 from ..protocol.protocol import Protocol
 from ..results.records import VerificationRecord
 from .attackers import Tried
-from .cells import ORIGINAL_COLUMN, select, system_column
+from .cells import ORIGINAL_COLUMN, system_column
 from .means import LACKS, NO_VALUES, Difference, Mean, Means, difference, is_paired, least_p_value
 
 
@@ -192,9 +192,10 @@ def _shared_sets(means: Means, ranking: Ranking) -> Protocol | None:
     values, of all genders or of one; None if there are none."""
     protocol, attack = means.protocol, ranking.attack_model
     present: dict[str, set[tuple[str, str]]] = {}
-    for key in select(means.cells, metric=ranking.metric, attack_model=attack, split=ranking.split):
-        if key.system != ORIGINAL_COLUMN:
-            present.setdefault(key.system, set()).add((key.data_set, key.gender))
+    table = means.cells.rows.select(metric=ranking.metric, attack_model=attack, split=ranking.split)
+    for row in table:
+        if row["system"] != ORIGINAL_COLUMN:
+            present.setdefault(row["system"], set()).add((row["data_set"], row["gender"]))
     common = set.intersection(*present.values()) if present else set()
     choices = []
     for genders in (tuple(protocol.genders), *((g,) for g in protocol.genders)):
@@ -231,11 +232,11 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
     protocol, cells = means.protocol, means.cells
     if attack_model is None and METRICS[metric].kind == "scores":
         attack_model = protocol.average_attack_model
-    records = means.records.values()
     held = {
         system_column(r.condition.system): why
         for key, why in _HELD.items()
-        for r in records
+        for of in cells.results
+        for r in of.verification
         if key in r.caveats
     }
     of_systems = {s: means.of(metric, attack_model, split, s) for s in cells.systems}
@@ -258,8 +259,8 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
     least = max((least_replicates(r.n_speakers, LEVEL) for r in drawn), default=0.0)
     n_speakers = min((r.n_speakers for r in drawn), default=0)
     p_values = (least_p_value(r) for r in drawn)
-    values = select(cells, metric=metric, attack_model=attack_model, split=split).values()
-    caveats = [cell.caveat for cell in values if cell.caveat is not None]
+    rows = cells.rows.select(metric=metric, attack_model=attack_model, split=split)
+    reasons = (c.reason for c in rows.values("caveat") if c not in CAVEATS.values())
     return Ranking(
         metric=metric,
         attack_model=attack_model,
@@ -273,7 +274,7 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
         least_p_value=max(p_values, default=0.0),
         own=cells.own,
         records=tuple(_averaged_records(means, attack_model, split)),
-        caveats=tuple(dict.fromkeys(c.reason for c in caveats if c not in CAVEATS.values())),
+        caveats=tuple(dict.fromkeys(reasons)),
         not_comparable=cells.scores_not_comparable
         if METRICS[metric].kind == "scores"
         else cells.not_comparable,
@@ -287,7 +288,8 @@ def _averaged_records(
     if attack_model is None:
         return
     sets = {(d.id, g) for d in means.protocol.data_sets for g in means.protocol.genders}
-    for c, record in means.records.items():
+    for record in (r for of in means.cells.results for r in of.verification):
+        c = record.condition
         if (c.attack_model, c.split) == (attack_model, split) and (c.data_set, c.gender) in sets:
             yield record
 

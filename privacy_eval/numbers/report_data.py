@@ -88,7 +88,7 @@ class ReportData:
     """
 
     results: Results
-    cells: Cells = field(default_factory=lambda: Cells({}, ()))
+    cells: Cells = field(default_factory=lambda: Cells(Measurements.of(())))
     arrays: StoredArrays = field(default_factory=lambda: StoredArrays(()))
     sources: ReportSources = ReportSources()
     unsigned: tuple[str, ...] = ()
@@ -123,8 +123,7 @@ class ReportData:
     @functools.cached_property
     def means(self) -> Means:
         """Averages of the cells, with replicates."""
-        records = {r.condition: r for r in self.results.verification}
-        return Means(self.cells, self.protocol, records, self.arrays)
+        return Means(self.cells, self.protocol, self.arrays)
 
     @functools.cached_property
     def rankings(self) -> Mapping[str, list[Ranking]]:

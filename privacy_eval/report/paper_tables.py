@@ -221,8 +221,9 @@ def _notes(data: ReportData, blocks: Sequence[Block], systems: Sequence[str]) ->
     )
     if ORIGINAL_COLUMN in systems:
         yield f"{ORIGINAL_COLUMN}: original speech"
-    cells = [c for b in blocks for line in b.lines for c in line.cells.values()]
-    yield from dict.fromkeys(note_of(c.caveat) for c in cells if c.caveat is not None)
+    cells = (c for b in blocks for line in b.lines for c in line.cells.values())
+    caveats = (cell.get("caveat") for cell in cells)
+    yield from dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None)
     if models := [block.attack for block in blocks if block.attack]:
         yield from overestimates(data, blocks[0].splits or data.protocol.splits, models)
     if any(block.metric is None for block in blocks):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..metrics import Label, describe
 from ..metrics.caveats import note_of
-from ..numbers.cells import ORIGINAL_COLUMN, CellKey, select, system_column
+from ..numbers.cells import ORIGINAL_COLUMN, system_column
 from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import UTILITY, TradeOff
@@ -32,14 +32,14 @@ def _utility(data: ReportData, split: str) -> Table | None:
     """Word error rates, recalls of emotions and measures of speech, a column per system."""
     cells, protocol = data.cells, data.protocol
     metrics = (*UTILITY, *cells.measures)
-    present = {k.system for k in cells.values if k.metric in metrics and k.split == split}
+    present = cells.rows.select(metric=metrics, split=split).values("system")
     systems = [s for s in (ORIGINAL_COLUMN, *cells.systems) if s in present]
     blocks = []
     for metric in metrics:
         lines = []
         for name, data_set, gender in _rows_of_sets(protocol, metric, split):
-            keys = {s: CellKey(metric, None, split, data_set, gender, s) for s in systems}
-            lines.append(Line(name, "", {s: c for s, k in keys.items() if (c := cells.get(k))}))
+            found = ((s, cells.get(metric, None, split, data_set, gender, s)) for s in systems)
+            lines.append(Line(name, "", {s: cell for s, cell in found if cell is not None}))
         if lines := [line for line in lines if line.cells]:
             heading = Label(*describe(metric).heading)
             blocks.append(Block(heading, tuple(lines), describe(metric)))
@@ -50,10 +50,10 @@ def _utility(data: ReportData, split: str) -> Table | None:
     notes = [f"{s}: no {describe(m).name}" for s, m in _incomplete(data, split)]
     if any(block.resampled for block in blocks):
         notes += interval_notes(data.results.records(), ["wer"])
-    rated = {k.system for k in select(cells, metric="wer", split=split)} & cells.own
+    rated = cells.own.intersection(cells.rows.select(metric="wer", split=split).values("system"))
     notes += words_not_resampled(data, (s for s in systems if s in rated - of_words))
     notes += [describe(m).explanation.rstrip(".") for m in cells.measures if m in rated_by]
-    printed = (cell.caveat for block in blocks for _, cell in block.of_sets)
+    printed = (cell.get("caveat") for block in blocks for _, cell in block.of_sets)
     caveats = dict.fromkeys(caveat for caveat in printed if caveat)
     notes += [*map(note_of, caveats), *(cells.not_comparable if caveats else ())]
     table = Table(

@@ -70,8 +70,7 @@ def test_records_of_a_ranking_are_of_its_attack_model_and_split(
 ) -> None:
     """Two genders of three data sets."""
     results = imported(B1)
-    records = {r.condition: r for r in results.verification}
-    means = Means(cells_from_results(results), PROTOCOL, records)
+    means = Means(cells_from_results(results), PROTOCOL)
     found = rank(means, metric="eer", attack_model=attack_model, split=split).records
     conditions = [r.condition for r in found]
     assert {(c.attack_model, c.split) for c in conditions} == {(attack_model, split)}

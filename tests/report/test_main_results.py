@@ -12,7 +12,6 @@ from support import B1, B2, Tree, cli, imported, three_conditions
 from privacy_eval.metrics import METRICS
 from privacy_eval.numbers.cells import (
     ORIGINAL_COLUMN,
-    CellKey,
     cells_from_published,
     cells_from_results,
     merge_cells,
@@ -167,7 +166,7 @@ def test_published_word_error_rates_do_not_fill_in_for_ones_own() -> None:
     )
     assert 0 < len(own.recognition) < len(whole.recognition)
     published = cells_from_published(load_published_results("vpc2022"))
-    assert published.get(CellKey("wer", None, "test", "libri", "", ORIGINAL_COLUMN)) is not None
+    assert published.get("wer", None, "test", "libri", "", ORIGINAL_COLUMN) is not None
     for results, is_there in ((whole, True), (own, False)):
         cells = merge_cells([cells_from_results(results), published])
         table = main_results_table(ReportData(results, cells))

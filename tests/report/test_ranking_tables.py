@@ -21,6 +21,7 @@ from support import (
     changed,
     imported,
     record_at,
+    side_by_side,
     three_conditions,
     write_outputs,
 )
@@ -29,8 +30,6 @@ from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from privacy_eval.metrics.trials import Trials
 from privacy_eval.numbers.cells import (
-    Cell,
-    CellKey,
     Cells,
     cells_from_published,
     cells_from_results,
@@ -163,8 +162,8 @@ def test_systems_are_paired_across_published_ones(protocol: Protocol) -> None:
     shared = np.random.default_rng(0).normal(0.3, 0.05, 1000)
     stored = stored_of(a=replicates(shared), b=replicates(shared + 0.2))
     results = results_of(protocol, {"a": 0.3, "b": 0.5})
-    place = CellKey("eer", "ignorant", "dev", "libri", "f", "P1")
-    cells = merge_cells([cells_from_results(results), Cells({place: Cell("eer", 0.4)}, ("P1",))])
+    place = ("eer", "ignorant", "dev", "libri", "f", "P1")
+    cells = merge_cells([cells_from_results(results), side_by_side({place: 0.4}, ("P1",))])
     b, p1, a = ranked(results, stored, cells=cells).ranked
     assert (b.system, p1.system, a.system) == ("b", "P1", "a")
     assert b.next is not None and b.next.value == pytest.approx(0.2) and b.next.better

@@ -22,7 +22,7 @@ from matplotlib.patheffects import withStroke
 from ...attackers.fusion import TOO_LOW
 from ...errors import abbreviate
 from ...metrics import describe
-from ...numbers.cells import select
+from ...numbers.cells import conditions_of
 from ...numbers.report_data import ReportData
 from ...numbers.trade_offs import UTILITY, TradeOff
 from ..table import ANSWER
@@ -265,13 +265,13 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             continue
         plane = Plane(data, split, tuple(systems), tuple(metrics))
         under = data.protocol.average_attack_model
-        eers = select(data.cells, metric=data.protocol.eer, attack_model=under, split=split)
+        eers = data.cells.rows.select(metric=data.protocol.eer, attack_model=under, split=split)
         yield Drawing(
             style.file_stem("plane", split),
             plane.caption(),
             functools.partial(draw_plane, plane),
             (data.protocol.eer,),
-            {c for cell in eers.values() for c in cell.conditions},
+            conditions_of(eers),
             section=ANSWER if split == data.main_split else "",
         )
 
