@@ -26,7 +26,9 @@ from matplotlib.figure import Figure as Canvas
 from privacy_eval.asv.backend import train_backend
 from privacy_eval.cli import main, parser, usages
 from privacy_eval.io.vectors import write_matrix, write_plda, write_vector, write_vectors
+from privacy_eval.metrics import describe
 from privacy_eval.numbers.cells import Cells, at
+from privacy_eval.numbers.challenge_averages import challenge_averages
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.products.freshness import Outcome, Product, write_set
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
@@ -398,6 +400,14 @@ def side_by_side(
         for place, value in values.items()
     )
     return Cells(Measurements.of(rows), systems, **of)
+
+
+def averages_of(results: Results) -> dict[str, float | None]:
+    """The challenge's averages by their title, in the unit that they are printed in."""
+    return {
+        a["title"]: None if a["value"] is None else describe(a["metric"]).printed(a["value"])
+        for a in challenge_averages(results)
+    }
 
 
 def chosen(cells: Cells, is_chosen: Callable[[Row], bool]) -> Cells:

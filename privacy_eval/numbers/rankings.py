@@ -8,17 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from ..attackers.fusion import Strongest
 from ..choices import LEVEL
 from ..errors import UsageError
 from ..metrics import CAVEATS, METRICS
 from ..metrics.caveats import RAW_SPEECH, SAME_SCORES
 from ..metrics.confidence import least_replicates
 from ..protocol.protocol import Protocol
+from ..results.measurements import Row
 from ..results.records import VerificationRecord
 from .attackers import Tried
 from .cells import ORIGINAL_COLUMN, system_column
-from .means import LACKS, NO_VALUES, Difference, Mean, Means, difference, is_paired, least_p_value
+from .means import LACKS, NO_VALUES, Means, difference, is_paired, least_p_value, size_of
 
 
 def ranking_metrics() -> list[str]:
@@ -33,46 +33,6 @@ def check_ranking_metric(metric: str) -> None:
 
 
 @dataclass(frozen=True)
-class RankedSystem:
-    """One system of the ranking.
-
-    Attributes
-    ----------
-    system : str
-    mean : Mean
-        Of all data sets and genders, without a caveat.
-    next : Difference or None
-        With the next system of the same draws; None if there is none.
-    why_not : str
-        Why the next evaluated system cannot be paired, if none can be.
-    tried : Tried or None
-        All attackers, where others than the challenge's own were tried.
-    """
-
-    system: str
-    mean: Mean
-    next: Difference | None = None
-    why_not: str = ""
-    tried: Tried | None = None
-
-    @property
-    def strongest(self) -> Strongest | None:
-        """The strongest attacker, if several were measured in the same replicates."""
-        return self.tried.strongest if self.tried is not None else None
-
-    @property
-    def value(self) -> float:
-        """The average, in the unit of records."""
-        assert self.mean.value is not None
-        return self.mean.value
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """95 % bounds; None without replicates."""
-        return self.mean.interval
-
-
-@dataclass(frozen=True)
 class Ranking:
     """A ranking of systems, the most private first.
 
@@ -83,7 +43,10 @@ class Ranking:
     split : str
     protocol : Protocol
         Its data sets and genders are averaged over.
-    ranked : tuple of RankedSystem
+    ranked : tuple of mapping
+        Rows of means, without a caveat: `next`, the difference to the next system of the same
+        draws, if there is one, or `why_not`, why the next evaluated system cannot be paired;
+        `tried`, all attackers, where others than the challenge's own were tried.
     unranked : mapping
         Systems without a rank, each with the reason.
     replicates : tuple of int
@@ -114,7 +77,7 @@ class Ranking:
     attack_model: str | None
     split: str
     protocol: Protocol
-    ranked: tuple[RankedSystem, ...]
+    ranked: tuple[Row, ...]
     unranked: Mapping[str, str]
     replicates: tuple[int, ...]
     least_replicates: float = 0.0
@@ -145,21 +108,21 @@ def with_attackers(
     }
     if ranking.metric != ranking.protocol.eer or ranking.shared_sets or not of_systems:
         return ranking
-    ranked = [replace(r, tried=of_systems.get(r.system)) for r in ranking.ranked]
+    ranked = [{**r, "tried": of_systems.get(r["system"])} for r in ranking.ranked]
     if not by_strongest:
         return replace(ranking, ranked=tuple(ranked))
-    every = frozenset().union(*(r.tried.titles for r in ranked if r.tried is not None))
+    every = frozenset().union(*(of.titles for r in ranked if (of := r["tried"]) is not None))
     lowest: dict[str, float] = {}
     without: dict[str, str] = {}
     for r in ranked:
-        if r.tried is None or r.tried.lowest is None:
-            without[r.system] = _ONE_ATTACKER
-        elif r.tried.titles != every:
-            without[r.system] = _OTHER_ATTACKERS
+        if r["tried"] is None or r["tried"].lowest is None:
+            without[r["system"]] = _ONE_ATTACKER
+        elif r["tried"].titles != every:
+            without[r["system"]] = _OTHER_ATTACKERS
         else:
-            lowest[r.system] = r.tried.lowest.value
-    order = [replace(r, next=None, why_not="") for r in ranked if r.system in lowest]
-    order.sort(key=lambda r: -lowest[r.system])
+            lowest[r["system"]] = r["tried"].lowest["of_present"]
+    order = [{**r, "next": None, "why_not": ""} for r in ranked if r["system"] in lowest]
+    order.sort(key=lambda r: -lowest[r["system"]])
     unranked = {**without, **ranking.unranked}
     return replace(ranking, ranked=tuple(order), unranked=unranked, by_strongest=True)
 
@@ -242,20 +205,13 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
     of_systems = {s: means.of(metric, attack_model, split, s) for s in cells.systems}
     sign = 1 if METRICS[metric].best == "higher" else -1
     # A stable sort: equal systems keep the order of the columns.
-    complete = (
-        RankedSystem(s, m) for s, m in of_systems.items() if m.value is not None and s not in held
-    )
-    order = sorted(complete, key=lambda r: -sign * r.value)
-    ranked = []
-    for index, one in enumerate(order):
-        if one.mean.replicates is not None:
-            one = _compared(one, order[index + 1 :], sign, cells.own)
-        ranked.append(one)
-    unranked = {
-        system: mean.why_blank for system, mean in of_systems.items() if mean.value is None
-    } | {s: why for s, why in held.items() if s in of_systems}
-    drawn = [r.mean.replicates for r in order if r.mean.replicates is not None]
-    numbers = tuple(sorted({r.values.size for r in drawn}))
+    complete = (m for s, m in of_systems.items() if m["value"] is not None and s not in held)
+    order = sorted(complete, key=lambda m: -sign * m["value"])
+    ranked = [_compared(one, order[n:], sign, cells.own) for n, one in enumerate(order, 1)]
+    unranked = {s: m["why_blank"] for s, m in of_systems.items() if m["value"] is None}
+    unranked |= {s: why for s, why in held.items() if s in of_systems}
+    drawn = [m["replicates"] for m in order if m["replicates"] is not None]
+    numbers = tuple(sorted(set(map(size_of, drawn))))
     least = max((least_replicates(r.n_speakers, LEVEL) for r in drawn), default=0.0)
     n_speakers = min((r.n_speakers for r in drawn), default=0)
     p_values = (least_p_value(r) for r in drawn)
@@ -303,19 +259,19 @@ _HELD = {
 }
 
 
-def _compared(
-    one: RankedSystem, others: Sequence[RankedSystem], sign: int, own: AbstractSet[str]
-) -> RankedSystem:
+def _compared(one: Row, others: Sequence[Row], sign: int, own: AbstractSet[str]) -> Row:
     """Compare a system with the first of the others that has the same draws: published systems,
     which have no replicates, and submissions with other trials may be in between."""
-    resampled = [r for r in others if r.mean.replicates is not None]
+    if one["replicates"] is None:
+        return one
+    resampled = [other for other in others if other["replicates"] is not None]
     for other in resampled:
-        if is_paired(one.mean, other.mean):
-            following = difference(one.mean, other.mean, named=other.system, sign=sign)
-            return replace(one, next=following)
+        if is_paired(one, other):
+            following = difference(one, other, named=other["system"], sign=sign)
+            return {**one, "next": following}
     if resampled:
         why_not = "not paired: different trials, speakers, seed or number of replicates"
-        return replace(one, why_not=why_not)
-    if any(r.system in own for r in others):
-        return replace(one, why_not="not paired: no replicates of one of the two")
+        return {**one, "why_not": why_not}
+    if any(other["system"] in own for other in others):
+        return {**one, "why_not": "not paired: no replicates of one of the two"}
     return one

@@ -17,7 +17,7 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol, bundled
 from ..protocol.published import published_names
 from ..results.arrays import StoredArrays
 from ..results.attacker_costs import AttackerCosts, read_costs
-from ..results.measurements import Measurements
+from ..results.measurements import Measurements, Row
 from ..results.record_files import made_by_user
 from ..results.records import (
     AmountRecord,
@@ -29,7 +29,7 @@ from ..results.records import (
 )
 from ..results.rows import measurements_of
 from ..results.signature import network_notes, signature
-from .attackers import Attack, Tried, attacks, least_private, tried
+from .attackers import Tried, attacks, least_private, tried
 from .cells import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
@@ -39,7 +39,7 @@ from .cells import (
     merge_cells,
     system_column,
 )
-from .challenge_averages import ChallengeAverage, challenge_averages, coverage, too_few_replicates
+from .challenge_averages import challenge_averages, coverage, too_few_replicates
 from .disclosures import attribute_records, with_most_speech
 from .groups import group_columns, lacking_groups, main_split
 from .identification import (
@@ -52,10 +52,10 @@ from .identification import (
     overlaps,
     worst_protected,
 )
-from .means import Mean, Means, averaged_conditions
+from .means import Means, averaged_conditions
 from .rankings import Ranking, rank, rankings, with_attackers
 from .report_sources import ReportSources
-from .trade_offs import TradeOff, trade_offs, utility_means, utility_metrics
+from .trade_offs import trade_offs, utility_means, utility_metrics
 from .trade_offs import with_attackers as attacked
 
 #: Intervals that bars are drawn with.
@@ -164,7 +164,7 @@ class ReportData:
         were chosen."""
         if self.sources.systems:
             return list(self.results.systems)
-        order = {r.system: n for n, r in enumerate(self.main_ranking.ranked)}
+        order = {r["system"]: n for n, r in enumerate(self.main_ranking.ranked)}
         return sorted(self.results.systems, key=lambda s: order.get(system_column(s), len(order)))
 
     @functools.cached_property
@@ -187,12 +187,12 @@ class ReportData:
         return [ranking for ranking in of_models if ranking.ranked]
 
     @functools.cached_property
-    def trade_offs(self) -> Mapping[str, list[TradeOff]]:
+    def trade_offs(self) -> Mapping[str, list[Row]]:
         """Privacy and utility of the systems, by split."""
         return {s: trade_offs(self.means, s) for s in self.protocol.splits}
 
     @functools.cached_property
-    def attacked_trade_offs(self) -> Mapping[str, list[TradeOff]]:
+    def attacked_trade_offs(self) -> Mapping[str, list[Row]]:
         """The same with the strongest attackers, by these on request."""
         by_strongest = self.sources.by_strongest
         return {
@@ -201,12 +201,12 @@ class ReportData:
         }
 
     @functools.cached_property
-    def utility(self) -> Mapping[str, Mapping[str, Mapping[str, Mean]]]:
+    def utility(self) -> Mapping[str, Mapping[str, Mapping[str, Row]]]:
         """Average utility by split, system and metric."""
         return {s: utility_means(self.means, s) for s in self.protocol.splits}
 
     @functools.cached_property
-    def attacks(self) -> Mapping[str, list[Attack]]:
+    def attacks(self) -> Mapping[str, list[Row]]:
         """What every attacker reaches, by evaluated system."""
         return {s: list(attacks(of.means, of.results)) for s, of in self.by_system.items()}
 
@@ -217,7 +217,7 @@ class ReportData:
         return tried(self.attacks, self.others, self.protocol, self.arrays) if self.others else {}
 
     @functools.cached_property
-    def original_eer(self) -> Mean:
+    def original_eer(self) -> Row:
         """The EER of original speech on the main split, which is shown beside all systems."""
         key = self.protocol.eer, ORIGINAL_ATTACK, self.main_split, ORIGINAL_COLUMN
         return self.means.of(*key)
@@ -305,7 +305,7 @@ class ReportData:
         return list(overlaps(self.counted_identification, of_systems=True))
 
     @functools.cached_property
-    def challenge_averages(self) -> Mapping[str, list[ChallengeAverage]]:
+    def challenge_averages(self) -> Mapping[str, list[Row]]:
         """The averages of the challenge's summary, by system."""
         return {s: challenge_averages(data.results) for s, data in self.by_system.items()}
 

@@ -282,11 +282,10 @@ def line_of_averages(
     cells = {}
     for s in systems:
         mean = means.of(metric.key, attack.id if attack else None, split, s)
-        if mean.row is not None:
+        if mean["value"] is not None:
             cells_of = (line.cells[s] for line in reversed(lines) if s in line.cells)
             source = next(filter(None, (cell.get("other_source") for cell in cells_of)), "")
-            low, high = mean.interval or (None, None)
-            cells[s] = {**mean.row, "low": low, "high": high, "other_source": source}
+            cells[s] = {**mean, "other_source": source}
     return Line(AVERAGE, "", cells)
 
 

@@ -16,12 +16,12 @@ from ..io.evidence import ComparedGroups, InferredAttribute, SpeechAmount
 from ..metrics import NO_WIDTH, describe
 from ..metrics.caveats import marked_text
 from ..metrics.identification import singling_out_chance
-from ..numbers.attackers import Attack
-from ..numbers.cells import system_column
+from ..numbers.cells import interval_of, system_column
 from ..numbers.disclosures import inferred_attributes, speech_amounts
 from ..numbers.identification import Identified, SingledOut, percent
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
+from ..results.measurements import Row
 from ..results.records import VerificationRecord
 from ..version import __version__
 from .attackers_in_words import attackers_in_words, corrected_words
@@ -176,13 +176,13 @@ def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
 def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
     """Yield what the strongest attacks reach, what it rests on, and what is unknown."""
     for system in data.results.systems:
-        found = [(one, rates) for one, rates in _identified(data) if one.system == system]
+        found = [(one, rates) for one, rates in _identified(data) if one["system"] == system]
         if found:
             worst, rates = max(found, key=lambda item: item[1].rate - item[1].chance)
             group = group_text(rates.size, mixed=rates.mixed)
             yield (
-                f"{system}: an attacker who {_knowledge(worst.model)}, finds the right person in "
-                f"{group} {rate_text(rates)}, on average over all tests; "
+                f"{system}: an attacker who {_knowledge(worst['model'])}, finds the right person "
+                f"in {group} {rate_text(rates)}, on average over all tests; "
                 f"{_of_original(data, worst, rates)}{100 * rates.chance:.3g} % by guessing."
             )
             yield from _worst(data, system, rates.rate - rates.chance)
@@ -206,11 +206,12 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
         yield f"Not measured: {' and '.join(missing)}."
 
 
-def _of_original(data: ReportData, attack: Attack, rates: Identified) -> str:
+def _of_original(data: ReportData, attack: Row, rates: Identified) -> str:
     """Write how often original speech is attributed rightly, in groups of the same size."""
-    for one in data.attacks[attack.system]:
-        of_original = data.identified.get(_key(one)) if one.model.is_original else None
-        if of_original is not None and (one.split, of_original.size) == (attack.split, rates.size):
+    place = attack["split"], rates.size
+    for one in data.attacks[attack["system"]]:
+        of_original = data.identified.get(_key(one)) if one["model"].is_original else None
+        if of_original is not None and (one["split"], of_original.size) == place:
             return f"{100 * of_original.rate:.0f} % of the time with unprotected speech, "
     return ""
 
@@ -239,17 +240,17 @@ def _worst(data: ReportData, system: str, average: float) -> Iterator[str]:
 
 def _errors(data: ReportData, system: str) -> Iterator[str]:
     """Yield how often the strongest attacker of a system errs, as measured, then corrected."""
-    pairs = [one for one in _attacks(data) if one.system == system and one.eer.text()]
+    pairs = [one for one in _attacks(data) if one["system"] == system and one["printed"]]
     if not pairs:
         return
-    lowest = min(pairs, key=lambda one: one.eer.of_present or 0)
-    eer, best = lowest.eer, f"an attacker who {_knowledge(lowest.model)},"
+    lowest = min(pairs, key=lambda one: float(one["of_present"]))
+    best = f"an attacker who {_knowledge(lowest['model'])},"
     tried = data.tried.get((system, data.main_split))
     if tried is not None and tried.lowest is not None:
-        eer = tried.lowest.eer
-        best = f"the best of {len(tried.compared)} attackers ({tried.lowest.phrase})"
-    text = f"{eer.text()} % of cases {_bounds(data, eer.interval)}".rstrip()
-    original = data.original_eer.text()
+        lowest = tried.lowest
+        best = f"the best of {len(tried.compared)} attackers ({lowest['phrase']})"
+    text = f"{lowest['printed']} % of cases {_bounds(data, interval_of(lowest))}".rstrip()
+    original = data.original_eer["printed"]
     without = f", with unprotected speech in {original} %" if original else ""
     yield (
         f"{system}: deciding whether a recording is of a given person, {best} errs in "
@@ -272,11 +273,11 @@ def _knowledge(model: AttackModel) -> str:
     return text.removeprefix("who ")
 
 
-def _attacks(data: ReportData) -> Iterator[Attack]:
+def _attacks(data: ReportData) -> Iterator[Row]:
     """Yield the attacks on anonymized speech of the split that sentences are of."""
     for system in data.results.systems:
         for one in data.attacks[system]:
-            if one.split == data.main_split and not one.model.is_original:
+            if one["split"] == data.main_split and not one["model"].is_original:
                 yield one
 
 
@@ -319,10 +320,10 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         how = f"The right person is found in {group} ({_phrase(one)}; {basis_text(rates)})"
         yield "linkability", how, f"{rate_text(rates)}; guessing: {100 * rates.chance:.3g} %"
     for one in _attacks(data):
-        interval = _bounds(data, one.eer.interval)
+        interval = _bounds(data, interval_of(one))
         how = f"Is a recording of a given person? ({_phrase(one)}; guessing errs in 50 %)"
-        eer = f"errs in {one.eer.text()} % {interval}".rstrip()
-        result = f"{eer} (EER)" if one.eer.text() else f"no value ({one.eer.why_blank})"
+        eer = f"errs in {one['printed']} % {interval}".rstrip()
+        result = f"{eer} (EER)" if one["printed"] else f"no value ({one['why_blank']})"
         yield "linkability", how, result
     for system in data.results.systems:
         yield from _strongest(data, system)
@@ -348,39 +349,38 @@ def _strongest(data: ReportData, system: str) -> Iterator[tuple[str, str, str]]:
     tried = data.tried.get((system, data.main_split))
     if tried is not None and tried.lowest is not None:
         strongest, lowest = f"the strongest of {len(tried.compared)} attackers", tried.lowest
-        how = f"The same, by {strongest} ({system}, {lowest.phrase})"
-        bounds = _bounds(data, lowest.eer.interval)
-        eer = f"errs in {lowest.eer.text()} % {bounds}".rstrip()
+        how = f"The same, by {strongest} ({system}, {lowest['phrase']})"
+        eer = f"errs in {lowest['printed']} % {_bounds(data, interval_of(lowest))}".rstrip()
         yield "linkability", how, "; ".join(filter(None, (f"{eer} (EER)", corrected_words(tried))))
 
 
 def _utility(data: ReportData, system: str, metric: str) -> str:
     """Return a mean measure of utility of a system; "" without one."""
     mean = data.utility[data.main_split].get(system_column(system), {}).get(metric)
-    return mean.text() if mean is not None and mean.value is not None else ""
+    return "" if mean is None or mean["value"] is None else str(mean["printed"])
 
 
-def _identified(data: ReportData) -> list[tuple[Attack, Identified]]:
+def _identified(data: ReportData) -> list[tuple[Row, Identified]]:
     """List the attacks with a rate of finding a person."""
     return [(one, r) for one in _attacks(data) if (r := data.identified.get(_key(one)))]
 
 
-def _singled_out(data: ReportData) -> list[tuple[Attack, SingledOut]]:
+def _singled_out(data: ReportData) -> list[tuple[Row, SingledOut]]:
     """List the attacks with a rate of singling out."""
     return [(one, r.singled_out) for one, r in _identified(data) if r.singled_out]
 
 
-def _phrase(one: Attack) -> str:
-    return f"{one.system}, {one.model.phrase} attacker"
+def _phrase(one: Row) -> str:
+    return f"{one['system']}, {one['model'].phrase} attacker"
 
 
-def _key(one: Attack) -> tuple[str, str, str]:
-    return one.system, one.model.id, one.split
+def _key(one: Row) -> tuple[str, str, str]:
+    return one["system"], one["model"].id, one["split"]
 
 
 def _attackers(data: ReportData) -> Iterator[str]:
     of_others = (r.condition.attack_model for r in data.others)
-    models = [one.model for one in _attacks(data)]
+    models = [one["model"] for one in _attacks(data)]
     models += [data.protocol.attack(name) for name in of_others if name is not None]
     for model in dict.fromkeys(model for model in models if not model.is_original):
         yield f"{model.title}: {_knowledge(model)}."
@@ -390,7 +390,7 @@ def _attackers(data: ReportData) -> Iterator[str]:
     yield from words.tried
     for system, of_system in zip(data.systems_by_rank, words.of_systems, strict=True):
         yield from (f"{system}: {sentence[0].lower()}{sentence[1:]}" for sentence in of_system)
-    if original := data.original_eer.text():
+    if original := data.original_eer["printed"]:
         yield f"Against original speech, which is not protected, the EER is {original} %."
 
 
@@ -404,8 +404,8 @@ def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
     for one in _attacks(data):
         records = [
             r
-            for r in data.results.of(one.system).verification
-            if (r.condition.attack_model, r.condition.split) == (one.model.id, one.split)
+            for r in data.results.of(one["system"]).verification
+            if (r.condition.attack_model, r.condition.split) == (one["model"].id, one["split"])
             and protocol.eer in r.values(protocol.variant)
         ]
         if len(records) < 2:

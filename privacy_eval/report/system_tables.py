@@ -16,10 +16,10 @@ from ..io.files import file_names
 from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind, withholding_caveat
 from ..metrics.caveats import marked_text
 from ..metrics.registry import Kind
-from ..numbers.means import Mean
+from ..numbers.cells import interval_of
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import CHALLENGE_ATTACKERS, ORIGINAL, SPEECH
-from ..results.measurements import PRESENT, WHOLE, Measurements, metric_of
+from ..results.measurements import PRESENT, WHOLE, Measurements, Row, metric_of
 from ..results.record_caveats import utility_notes
 from ..results.records import Results
 from .declared import bundled_entries, declared_tables
@@ -392,14 +392,14 @@ def averages_table(data: ReportData, system: str) -> Table:
     rows: dict[str, dict[str, str]] = {}
     averages = data.challenge_averages[system]
     for average in averages:
-        rows.setdefault(average.quantity, {})[average.split] = average.text
-    told = {a.quantity for a in averages if a.value is not None or a.mean.withheld}
+        rows.setdefault(average["quantity"], {})[average["split"]] = average["printed"]
+    told = {a["quantity"] for a in averages if a["value"] is not None or a["withheld"]}
     complete = tuple((q, *cells.values()) for q, cells in rows.items() if q in told)
     missing = [q for q in rows if q not in told]
     titles = map(data.protocol.split_title, data.protocol.splits)
     columns = (*aligned("l", "Average"), *aligned("r", *titles))
     notes = caveat_notes(results.verification, [data.protocol.eer], marked=True)
-    notes += blank_notes((a.split, a.mean) for a in averages)
+    notes += blank_notes((a["split"], a) for a in averages)
     if missing:
         notes.append(
             f"No average of {'; '.join(missing)}: values of some data sets or genders are missing"
@@ -412,16 +412,16 @@ def averages_table(data: ReportData, system: str) -> Table:
 def attack_table(data: ReportData, system: str) -> Table:
     """Weighted averages with their intervals: a row per split and attack model."""
     protocol, attacks = data.protocol, data.attacks[system]
-    keys = list(attacks[0].means) if attacks else []
+    keys = list(attacks[0]["means"]) if attacks else []
     groups: dict[str, list[tuple[str, ...]]] = {}
     resampled = set()
     for attack in attacks:
-        means = list(attack.means.values())
-        if any(mean.value is not None or mean.withheld for mean in means):
-            split = protocol.split_title(attack.split)
+        means = list(attack["means"].values())
+        if any(mean["value"] is not None or mean["withheld"] for mean in means):
+            split = protocol.split_title(attack["split"])
             texts = (mean_text(mean) for mean in means)
-            groups.setdefault(split, []).append((split, attack.model.title, *texts))
-            resampled |= {mean.metric for mean in means if mean.interval is not None}
+            groups.setdefault(split, []).append((split, attack["model"].title, *texts))
+            resampled |= {mean["metric"] for mean in means if interval_of(mean) is not None}
     columns = (
         Column("Split", align="l"),
         Column("Attack model", align="l", rule=True),
@@ -433,19 +433,20 @@ def attack_table(data: ReportData, system: str) -> Table:
     notes = (
         *interval_notes(data.results.records(), [key for key in keys if key in resampled]),
         *caveat_notes(records, keys, protocol.variant, marked=True),
-        *blank_notes((a.model.title, mean) for a in attacks for mean in a.means.values()),
+        *blank_notes((a["model"].title, mean) for a in attacks for mean in a["means"].values()),
     )
     rows = nonempty(groups.values())
     caption = f"{heading}: {system}."
     return Table("attacks", caption, columns, rows, notes=notes, title=heading)
 
 
-def mean_text(mean: Mean) -> str:
+def mean_text(mean: Row) -> str:
     """Format an average with its interval, where all conditions have replicates; "" without."""
-    if mean.value is None:
+    if mean["value"] is None:
         return ""
-    interval = describe(mean.metric).interval(mean.interval, detailed=True)
-    return f"{mean.text(detailed=True)} {interval}".rstrip()
+    metric = describe(mean["metric"])
+    interval = metric.interval(interval_of(mean), detailed=True)
+    return f"{metric.format(mean['value'], detailed=True, mean=True)} {interval}".rstrip()
 
 
 def variants_table(data: ReportData, title: str) -> Table:

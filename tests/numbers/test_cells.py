@@ -136,7 +136,7 @@ def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> N
     mean = pytest.approx(2 * 0.25 * 1.5 + 2 * 0.25 * 3.0, abs=1e-12)
 
     def of(*parts: Cells) -> float | None:
-        return Means(merge_cells(parts), PROTOCOL).of("cllr", "ignorant", "test", "Orig").value
+        return Means(merge_cells(parts), PROTOCOL).of("cllr", "ignorant", "test", "Orig")["value"]
 
     assert of(original(**libri, **vctk)) == mean
     assert of(original(**libri), original(**libri, **vctk)) == mean
@@ -176,7 +176,7 @@ def test_an_average_needs_all_values_and_has_the_weights_of_the_protocol() -> No
     }
 
     def of(cells: Mapping[Place, float], protocol: Protocol = PROTOCOL) -> float | None:
-        return Means(side_by_side(cells, ("s",)), protocol).of("cllr", "a", "dev", "s").value
+        return Means(side_by_side(cells, ("s",)), protocol).of("cllr", "a", "dev", "s")["value"]
 
     expected = 0.25 * (0 + 1) + 0.20 * (2 + 3) + 0.05 * (4 + 5)
     assert of(values) == pytest.approx(expected, abs=1e-12)

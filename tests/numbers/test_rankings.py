@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from support import B1, imported
 
-from privacy_eval.numbers.attackers import AttackerEer, Tried
+from privacy_eval.numbers.attackers import Tried
 from privacy_eval.numbers.cells import cells_from_results
-from privacy_eval.numbers.means import Mean, Means
-from privacy_eval.numbers.rankings import RankedSystem, Ranking, rank, with_attackers
+from privacy_eval.numbers.means import Means
+from privacy_eval.numbers.rankings import Ranking, rank, with_attackers
 from privacy_eval.protocol.protocol import load_protocol
 
 PROTOCOL = load_protocol("vpc2020")
@@ -19,7 +19,9 @@ PROTOCOL = load_protocol("vpc2020")
 def tried(**eers: float) -> Tried:
     """Attackers by their mean EER."""
     model = PROTOCOL.attack_models[0]
-    attackers = (AttackerEer(a, a, model, Mean("eer", eer)) for a, eer in eers.items())
+    attackers = (
+        {"title": a, "model": model, "of_present": eer, "parts": ()} for a, eer in eers.items()
+    )
     return Tried("", "dev", tuple(attackers), PROTOCOL)
 
 
@@ -32,13 +34,13 @@ TRIED = {
     ("b", "test"): tried(plda=0.4, cosine=0.01, words=0.4),
 }
 MEANS = {"a": 0.5, "b": 0.4, "c": 0.3, "d": 0.2}
-RANKED = tuple(RankedSystem(system, Mean("eer", eer)) for system, eer in MEANS.items())
+RANKED = tuple({"system": system, "value": eer} for system, eer in MEANS.items())
 BY_MEAN = Ranking("eer", "ignorant", "dev", PROTOCOL, RANKED, {"e": "no values"}, ())
 
 
 def test_systems_are_ranked_by_their_strongest_attacker() -> None:
     ranking = with_attackers(BY_MEAN, TRIED, by_strongest=True)
-    found = [(r.system, r.tried.lowest.value) for r in ranking.ranked if r.tried and r.tried.lowest]
+    found = [(r["system"], r["tried"].lowest["of_present"]) for r in ranking.ranked]
     assert found == [("b", 0.3), ("a", 0.1)] and len(ranking.ranked) == 2
     assert ranking.by_strongest and ranking.unranked.keys() == {"c", "d", "e"}
     assert "no other attacker" in ranking.unranked["c"]
@@ -47,8 +49,8 @@ def test_systems_are_ranked_by_their_strongest_attacker() -> None:
 
 def test_the_strongest_attacker_stands_beside_the_mean() -> None:
     ranking = with_attackers(BY_MEAN, TRIED, by_strongest=False)
-    assert [r.system for r in ranking.ranked] == list("abcd") and not ranking.by_strongest
-    assert [r.tried for r in ranking.ranked] == [TRIED[s, "dev"] for s in "abcd"]
+    assert [r["system"] for r in ranking.ranked] == list("abcd") and not ranking.by_strongest
+    assert [r["tried"] for r in ranking.ranked] == [TRIED[s, "dev"] for s in "abcd"]
 
 
 @pytest.mark.parametrize("by_strongest", [False, True])

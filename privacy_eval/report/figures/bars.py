@@ -285,12 +285,13 @@ def _means(
     averaged over."""
     by_key = grouped(rows, lambda row: (row["attack_model"], row["gender"]))
     averaged = {key: {(r["split"], r["data_set"]) for r in of} for key, of in by_key.items()}
-    means = {
+    means: dict[tuple[str, str], dict[str, Row]] = {
         key: {
             system: mean
             for system, own in grouped(of_key, lambda row: row["system"]).items()
             if len(own) == len(averaged[key])
-            and (mean := mean_of(cells, own[0]["metric"], dict.fromkeys(map(place_of, own), 1)).row)
+            for mean in [mean_of(cells, own[0]["metric"], dict.fromkeys(map(place_of, own), 1))]
+            if mean["value"] is not None
         }
         for key, of_key in by_key.items()
     }
@@ -321,7 +322,7 @@ def _ordered(data: ReportData, split: str) -> tuple[list[str], str]:
     if data.sources.systems:
         return systems, "Systems in the order asked for"
     ranking = rank(data.means, metric=protocol.eer, split=split)
-    ranked = [r.system for r in ranking.ranked]
+    ranked = [r["system"] for r in ranking.ranked]
     attack = protocol.average_attack.phrase
     order = f"Ordered as ranked: by EER, {attack}, {protocol.split_name(split)}"
     return [*ranked, *(s for s in systems if s not in ranked)], order

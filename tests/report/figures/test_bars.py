@@ -64,7 +64,7 @@ def heights(axes: Axes) -> dict[str, dict[str, float]]:
 
 
 def ranked_systems(cells: Cells, split: str) -> list[str]:
-    return [r.system for r in rank(data_of(cells).means, metric="eer", split=split).ranked]
+    return [r["system"] for r in rank(data_of(cells).means, metric="eer", split=split).ranked]
 
 
 def whiskers(axes: Axes) -> list[tuple[float, float]]:
