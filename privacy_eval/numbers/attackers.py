@@ -20,7 +20,6 @@ from ..results.arrays import StoredArrays
 from ..results.measurements import Row
 from ..results.records import Results, VerificationRecord
 from .cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, cells_from_results, system_column
-from .groups import by_trial_set
 from .means import Means, difference, is_paired
 
 
@@ -43,35 +42,6 @@ def attacks(means: Means, results: Results) -> Iterator[Row]:
             of_scores = {key: means.of(key, model.id, split, column) for key in keys}
             eer = of_scores[means.protocol.eer]
             yield {**eer, "system": system, "model": model, "means": of_scores}
-
-
-def least_private(
-    results: Results,
-) -> dict[str, dict[tuple[str, str, str], VerificationRecord | None]]:
-    """Select the least private record of every trial set with several attack models, by metric;
-    None where all values are withheld."""
-    protocol = results.protocol
-    models = {a.id for a in protocol.attack_models if not a.is_original}
-    groups = by_trial_set(r for r in results.verification if r.condition.attack_model in models)
-    several = {key: of_set for key, of_set in groups.items() if len(of_set) > 1}
-    metrics = (key for key, m in of_kind("scores").items() if m.best and m.strongest)
-    return {
-        key: {place: _least_private(of_set, key, protocol) for place, of_set in several.items()}
-        for key in map(protocol.shown, metrics)
-    }
-
-
-def _least_private(
-    records: Sequence[VerificationRecord], key: str, protocol: Protocol
-) -> VerificationRecord | None:
-    values = {
-        r.condition: r.values(protocol.variant)[key]
-        for r in records
-        if key in r.values(protocol.variant) and r.caveat(key, protocol.variant) is None
-    }
-    least_private = min if describe(key).best == "higher" else max
-    informative = [r for r in records if r.condition in values]
-    return least_private(informative, key=lambda r: values[r.condition], default=None)
 
 
 def is_weak(attacker: Row) -> bool:

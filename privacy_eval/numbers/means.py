@@ -63,7 +63,8 @@ def mean_of(cells: Cells, metric: str, weights: Mapping[Place, float]) -> dict[s
         A row: its `value` is blank, and `why_blank` says why, if any of the `parts` (rows, with
         their `weights`) is `missing` or `withheld`: names of those without a value, or why they
         cannot be averaged, and of those that must be neither ranked nor averaged, or that failed.
-        `of_present`, as `printed`, is the mean of those with a value, unless one is withheld.
+        `of_present`, as `printed`, is the mean of those with a value, unless one is withheld. It
+        has no ZEBRA category.
     """
     weights = {place: weight for place, weight in weights.items() if weight}
     present = {place: row for place in weights if (row := cells.get(*place)) is not None}
@@ -81,6 +82,7 @@ def mean_of(cells: Cells, metric: str, weights: Mapping[Place, float]) -> dict[s
         "value": None if missing else mean,
         "of_present": mean,
         "printed": "" if mean is None else describe(metric).format(mean, mean=True),
+        "tag": "",
         "caveat": caveat,
         "why_blank": _why_blank(withheld or missing, len(missing), len(present), caveat),
         "parts": tuple(present.values()),
@@ -145,16 +147,15 @@ class Means:
                 for data_set, gender, weight in averaged_sets(self.protocol, metric)
             }
             mean = mean_of(self.cells, metric, weights)
-            mean |= {"attack_model": attack_model, "split": split, "system": system}
-            if mean["value"] is not None:
-                drawn, parts = self._replicates(mean), mean["parts"]
-                mean["replicates"] = drawn
-                bounds = drawn.interval(metric, LEVEL) if drawn is not None else None
-                of_one = interval_of(parts[0]) if len(parts) == 1 else None
-                mean["low"], mean["high"] = (
-                    (bounds.low, bounds.high) if bounds else of_one or (None, None)
-                )
-            self._computed[key] = mean
+            drawn = self._replicates(mean) if mean["value"] is not None else None
+            is_of_one = len(mean["parts"]) == 1 and not mean["missing"]
+            bounds = interval_of(mean["parts"][0]) if is_of_one else None
+            if drawn is not None:
+                of_drawn = drawn.interval(metric, LEVEL)
+                bounds = of_drawn.low, of_drawn.high
+            low, high = bounds or (None, None)
+            of = {"attack_model": attack_model, "split": split, "system": system}
+            self._computed[key] = {**mean, **of, "replicates": drawn, "low": low, "high": high}
         return self._computed[key]
 
     def _replicates(self, mean: Row) -> BootstrapReplicates | None:
@@ -190,9 +191,8 @@ class Means:
             return None
         design, seed, n_speakers = (arrays[key].item() for key in _DESIGN)
         values = {metric: arrays[name].astype(np.float64)}
-        return (row["data_set"], row["gender"]), BootstrapReplicates(
-            values, int(n_speakers), str(design), int(seed)
-        )
+        drawn = BootstrapReplicates(values, int(n_speakers), str(design), int(seed))
+        return (row["data_set"], row["gender"]), drawn
 
 
 def is_paired(one: Row, other: Row) -> bool:

@@ -4,21 +4,20 @@ from the stored bootstrap replicates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from ..choices import LEVEL
 from ..errors import UsageError
-from ..metrics import CAVEATS, METRICS
+from ..metrics import METRICS
 from ..metrics.caveats import RAW_SPEECH, SAME_SCORES
-from ..metrics.confidence import least_replicates
+from ..metrics.confidence import BootstrapReplicates
 from ..protocol.protocol import Protocol
 from ..results.measurements import Row
 from ..results.records import VerificationRecord
 from .attackers import Tried
 from .cells import ORIGINAL_COLUMN, system_column
-from .means import LACKS, NO_VALUES, Means, difference, is_paired, least_p_value, size_of
+from .means import LACKS, NO_VALUES, Means, difference, is_paired
 
 
 def ranking_metrics() -> list[str]:
@@ -38,33 +37,17 @@ class Ranking:
 
     Attributes
     ----------
+    means : Means
+        Of evaluated systems, with their replicates, and of published ones.
     metric : str
     attack_model : str or None
     split : str
-    protocol : Protocol
-        Its data sets and genders are averaged over.
     ranked : tuple of mapping
         Rows of means, without a caveat: `next`, the difference to the next system of the same
         draws, if there is one, or `why_not`, why the next evaluated system cannot be paired;
         `tried`, all attackers, where others than the challenge's own were tried.
     unranked : mapping
         Systems without a rank, each with the reason.
-    replicates : tuple of int
-        Numbers of bootstrap replicates; empty if there are none.
-    least_replicates : float
-        Number of replicates that the level requires for the system with the fewest speakers.
-    n_speakers : int
-        Those of that system; 0 without replicates.
-    least_p_value : float
-        The smallest that the replicates and speakers of every system can reach.
-    own : frozenset of str
-        Evaluated systems; the others are published.
-    records : tuple of VerificationRecord
-        Those that averages of evaluated systems are over.
-    caveats : tuple of str
-        Reasons of caveats on systems, not on single values.
-    not_comparable : tuple of str
-        Notes on values that must not be compared.
     shared_sets : str
         The data sets (and gender) that all systems have, if only these are averaged over.
     lacking : tuple of str
@@ -73,23 +56,44 @@ class Ranking:
         Ordered by the strongest attacker of each system, not by the mean.
     """
 
+    means: Means
     metric: str
     attack_model: str | None
     split: str
-    protocol: Protocol
     ranked: tuple[Row, ...]
     unranked: Mapping[str, str]
-    replicates: tuple[int, ...]
-    least_replicates: float = 0.0
-    n_speakers: int = 0
-    least_p_value: float = 0.0
-    own: frozenset[str] = frozenset()
-    records: tuple[VerificationRecord, ...] = ()
-    caveats: tuple[str, ...] = ()
-    not_comparable: tuple[str, ...] = ()
     shared_sets: str = ""
     lacking: tuple[str, ...] = ()
     by_strongest: bool = False
+
+    @property
+    def protocol(self) -> Protocol:
+        """Its data sets and genders are averaged over."""
+        return self.means.protocol
+
+    @property
+    def own(self) -> frozenset[str]:
+        """Evaluated systems; the others are published."""
+        return self.means.cells.own
+
+    @property
+    def replicates(self) -> list[BootstrapReplicates]:
+        """Those of the ranked systems that have some."""
+        return [r["replicates"] for r in self.ranked if r["replicates"] is not None]
+
+    @property
+    def records(self) -> list[VerificationRecord]:
+        """Those of scores that averages of evaluated systems are over."""
+        sets = {(d.id, g) for d in self.protocol.data_sets for g in self.protocol.genders}
+        place = self.attack_model, self.split
+        records = (r for of in self.means.cells.results for r in of.verification)
+        return [
+            r
+            for r in records
+            if self.attack_model is not None
+            and (r.condition.attack_model, r.condition.split) == place
+            and (r.condition.data_set, r.condition.gender) in sets
+        ]
 
     @property
     def is_empty(self) -> bool:
@@ -180,7 +184,6 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
     Parameters
     ----------
     means : Means
-        Of evaluated systems, with their replicates, and of published ones.
     metric, attack_model, split : str
         `metric` is one of `ranking_metrics()`, or `wer`; the attack model is by default the one
         that the protocol averages. Of metrics without attack models only `wer` has replicates.
@@ -210,44 +213,7 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
     ranked = [_compared(one, order[n:], sign, cells.own) for n, one in enumerate(order, 1)]
     unranked = {s: m["why_blank"] for s, m in of_systems.items() if m["value"] is None}
     unranked |= {s: why for s, why in held.items() if s in of_systems}
-    drawn = [m["replicates"] for m in order if m["replicates"] is not None]
-    numbers = tuple(sorted(set(map(size_of, drawn))))
-    least = max((least_replicates(r.n_speakers, LEVEL) for r in drawn), default=0.0)
-    n_speakers = min((r.n_speakers for r in drawn), default=0)
-    p_values = (least_p_value(r) for r in drawn)
-    rows = cells.rows.select(metric=metric, attack_model=attack_model, split=split)
-    reasons = (c.reason for c in rows.values("caveat") if c not in CAVEATS.values())
-    return Ranking(
-        metric=metric,
-        attack_model=attack_model,
-        split=split,
-        protocol=protocol,
-        ranked=tuple(ranked),
-        unranked=unranked,
-        replicates=numbers,
-        least_replicates=least,
-        n_speakers=n_speakers,
-        least_p_value=max(p_values, default=0.0),
-        own=cells.own,
-        records=tuple(_averaged_records(means, attack_model, split)),
-        caveats=tuple(dict.fromkeys(reasons)),
-        not_comparable=cells.scores_not_comparable
-        if METRICS[metric].kind == "scores"
-        else cells.not_comparable,
-    )
-
-
-def _averaged_records(
-    means: Means, attack_model: str | None, split: str
-) -> Iterator[VerificationRecord]:
-    """Yield the records of scores that are averaged over."""
-    if attack_model is None:
-        return
-    sets = {(d.id, g) for d in means.protocol.data_sets for g in means.protocol.genders}
-    for record in (r for of in means.cells.results for r in of.verification):
-        c = record.condition
-        if (c.attack_model, c.split) == (attack_model, split) and (c.data_set, c.gender) in sets:
-            yield record
+    return Ranking(means, metric, attack_model, split, tuple(ranked), unranked)
 
 
 #: Reasons why a system is not ranked.

@@ -20,16 +20,14 @@ from ..results.attacker_costs import AttackerCosts, read_costs
 from ..results.measurements import Measurements, Row
 from ..results.record_files import made_by_user
 from ..results.records import (
-    AmountRecord,
-    AttributeRecord,
     IdentificationRecord,
     Results,
     VerificationRecord,
     merge,
 )
 from ..results.rows import measurements_of
-from ..results.signature import network_notes, signature
-from .attackers import Tried, attacks, least_private, tried
+from ..results.signature import signature
+from .attackers import Tried, attacks, tried
 from .cells import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
@@ -40,23 +38,17 @@ from .cells import (
     system_column,
 )
 from .challenge_averages import challenge_averages, coverage, too_few_replicates
-from .disclosures import attribute_records, with_most_speech
-from .groups import group_columns, lacking_groups, main_split
+from .groups import group_columns, main_split
 from .identification import (
-    Identified,
-    Overlap,
     WorstProtected,
     counted_once,
     identified,
-    mean_halves,
-    overlaps,
     worst_protected,
 )
-from .means import Means, averaged_conditions
+from .means import Means
 from .rankings import Ranking, rank, rankings, with_attackers
 from .report_sources import ReportSources
 from .trade_offs import trade_offs, utility_means, utility_metrics
-from .trade_offs import with_attackers as attacked
 
 #: Intervals that bars are drawn with.
 Whiskers = Literal["speakers", "independent"]
@@ -192,15 +184,6 @@ class ReportData:
         return {s: trade_offs(self.means, s) for s in self.protocol.splits}
 
     @functools.cached_property
-    def attacked_trade_offs(self) -> Mapping[str, list[Row]]:
-        """The same with the strongest attackers, by these on request."""
-        by_strongest = self.sources.by_strongest
-        return {
-            s: attacked(systems, self.tried, s, by_strongest=by_strongest)
-            for s, systems in self.trade_offs.items()
-        }
-
-    @functools.cached_property
     def utility(self) -> Mapping[str, Mapping[str, Mapping[str, Row]]]:
         """Average utility by split, system and metric."""
         return {s: utility_means(self.means, s) for s in self.protocol.splits}
@@ -227,11 +210,6 @@ class ReportData:
         """What determines the numbers, in one line; "" without evaluated systems."""
         results = self.results
         return signature(results, variant=self.protocol.variant) if results.systems else ""
-
-    @functools.cached_property
-    def network_notes(self) -> tuple[str, ...]:
-        """Notes that name x-vector networks other than the protocol's."""
-        return tuple(network_notes(self.results))
 
     @functools.cached_property
     def unpublished(self) -> ReportData:
@@ -261,11 +239,6 @@ class ReportData:
         return {place: self.protocol.evaluation(*place) for place in self.by_folder}
 
     @functools.cached_property
-    def strongest(self) -> Mapping[str, Mapping[tuple[str, str, str], VerificationRecord | None]]:
-        """The strongest attack of every trial set of a single system, by metric."""
-        return least_private(self.results)
-
-    @functools.cached_property
     def main_split(self) -> str:
         """The split that sentences describe."""
         return main_split(self.protocol, self.results.verification)
@@ -276,7 +249,7 @@ class ReportData:
         return counted_once(self.protocol, self.results.identification)
 
     @functools.cached_property
-    def identified(self) -> Mapping[tuple[str, str, str], Identified]:
+    def identified(self) -> Mapping[tuple[str, str, str], Row]:
         """How often people are identified, by system, attack model and split."""
         return identified(self.counted_identification)
 
@@ -290,21 +263,6 @@ class ReportData:
         }
 
     @functools.cached_property
-    def halves(self) -> tuple[float, float] | None:
-        """How often the speakers found most often in one half of the tests are found in each."""
-        return mean_halves(self.counted_identification)
-
-    @functools.cached_property
-    def overlaps(self) -> list[Overlap]:
-        """How far the speakers found most often agree between attack models."""
-        return list(overlaps(self.counted_identification))
-
-    @functools.cached_property
-    def overlaps_of_systems(self) -> list[Overlap]:
-        """How far the speakers found most often agree between systems."""
-        return list(overlaps(self.counted_identification, of_systems=True))
-
-    @functools.cached_property
     def challenge_averages(self) -> Mapping[str, list[Row]]:
         """The averages of the challenge's summary, by system."""
         return {s: challenge_averages(data.results) for s, data in self.by_system.items()}
@@ -316,30 +274,9 @@ class ReportData:
         return max((r.n_speakers for r in records if r.n_speakers is not None), default=None)
 
     @functools.cached_property
-    def averaged_conditions(self) -> int:
-        """Number of conditions of an attack model and split that averages are over."""
-        return averaged_conditions(self.protocol)
-
-    @functools.cached_property
-    def attacks_with_most_speech(self) -> list[tuple[AmountRecord, int]]:
-        """Of each system, the attack on the longest tests that finds the right person most often,
-        and the number of attacks that it was picked from."""
-        return list(with_most_speech(self.results))
-
-    @functools.cached_property
-    def attributes_of_main_split(self) -> list[AttributeRecord]:
-        """The records of inferred attributes of the main split."""
-        return attribute_records(self.results)
-
-    @functools.cached_property
     def group_columns(self) -> list[str]:
         """Columns of metadata that have results by group."""
         return group_columns(self.results)
-
-    @functools.cached_property
-    def lacking_groups(self) -> Mapping[str, list[str]]:
-        """Notes on results by group that the tree does not allow to compute, by column."""
-        return {c: list(lacking_groups(self.results, c)) for c in self.group_columns}
 
     @functools.cached_property
     def gaps(self) -> list[str]:

@@ -9,6 +9,8 @@ from ..errors import abbreviate, counted
 from ..metrics import NO_WIDTH, NO_WIDTH_NOTE, Metric, describe
 from ..metrics.caveats import LEVEL
 from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
+from ..numbers.identification import rate_of
+from ..numbers.means import averaged_conditions
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
 from ..results.measurements import Row
@@ -16,7 +18,7 @@ from ..results.records import Results
 from ..tree.conditions import SetCondition, TrialCondition
 from ..version import __version__
 from .attackers_in_words import AttackersInWords, attackers_in_words
-from .disclosures_in_words import basis_text, group_text, rate_text
+from .disclosures_in_words import basis_text, group_text
 from .notes import averaged_text, front_notes, interval_notes, voice_sentence
 from .page import Front
 
@@ -237,7 +239,7 @@ def _sentences(
 ) -> Iterator[str]:
     """Describe a system; `by_others`: sentences on attackers beside the challenge's own."""
     protocol = data.protocol
-    conditions = data.averaged_conditions
+    conditions = averaged_conditions(protocol)
     evaluated = [a for a in data.attacks[system] if a["split"] == split]
     original = any(a["model"].is_original for a in evaluated)
     tried = data.tried.get((system, split))
@@ -267,8 +269,9 @@ def _sentences(
         rates = data.identified.get((system, one["model"].id, split))
         if rates is not None:
             sentence += (
-                f". In {group_text(rates.size, mixed=rates.mixed)} the right person is found "
-                f"{rate_text(rates)}; chance is {100 * rates.chance:.3g} % ({basis_text(rates)})"
+                f". In {group_text(rates['gallery'], mixed=rates['mixed'])} the right person is "
+                f"found {rate_of(rates)} of the time; chance is {100 * rates['chance']:.3g} % "
+                f"({basis_text(rates)})"
             )
         yield f"{sentence}."
     yield from _beside_published(data, system)

@@ -8,6 +8,7 @@ from ..choices import LEVEL
 from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attackers import Tried
 from ..numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, interval_of, system_column
+from ..numbers.means import averaged_conditions
 from ..numbers.report_data import ReportData
 from ..results.measurements import Row
 from .attackers_in_words import (
@@ -187,7 +188,7 @@ def main_results_table(data: ReportData) -> Table | None:
         of_system += _strongest_rows(system, len(others), data)
     caption = (
         f"{protocol.title}: {averaged_text(protocol)}, of "
-        f"the available conditions (all: {data.averaged_conditions})."
+        f"the available conditions (all: {averaged_conditions(protocol)})."
     )
     of_speech = [describe(key).name for key in keys if describe(key).kind != "scores"]
     notes = [

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 
+from ..choices import LEVEL
 from ..errors import enumerated
 from ..io.files import file_names
-from ..metrics import METRICS, NOT_AVAILABLE, Metric
+from ..metrics import CAVEATS, METRICS, NOT_AVAILABLE, Metric
 from ..metrics.caveats import LEFT_OUT_MARK
+from ..metrics.confidence import least_replicates
 from ..metrics.printed import bias_notes
 from ..numbers.cells import interval_of, system_column
 from ..numbers.challenge_averages import too_few_replicates
+from ..numbers.means import least_p_value, size_of
 from ..numbers.rankings import Ranking
 from ..results.measurements import Row
 from .attackers_in_words import strongest_notes
@@ -50,7 +53,9 @@ def ranking_table(ranking: Ranking) -> Table:
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     notes = [*ranking.lacking, *_notes(ranking)]
     if mixed or metric.kind == "scores":
-        notes += ranking.not_comparable
+        cells = ranking.means.cells
+        of_scores = metric.kind == "scores"
+        notes += cells.scores_not_comparable if of_scores else cells.not_comparable
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
     if attacked:
@@ -101,13 +106,18 @@ def _strongest(ranked: Row) -> list[str]:
 def _notes(ranking: Ranking) -> list[str]:
     """Notes on intervals, with the caveats of values."""
     caveats = caveat_notes(ranking.records, [ranking.metric], ranking.protocol.variant)
-    caveats += ranking.caveats
+    place = {"attack_model": ranking.attack_model, "split": ranking.split}
+    rows = ranking.means.cells.rows.select(metric=ranking.metric, **place)
+    # Caveats on systems, not on single values.
+    of_systems = (c.reason for c in rows.values("caveat") if c not in CAVEATS.values())
+    caveats += dict.fromkeys(of_systems)
     notes = [_tests(ranking).removesuffix(".")]
     if not ranking.replicates:
         return notes + caveats
     notes += bias_notes([ranking.metric])
-    if ranking.replicates[0] < ranking.least_replicates:
-        notes += too_few_replicates([ranking.least_replicates])
+    least = max(least_replicates(r.n_speakers, LEVEL) for r in ranking.replicates)
+    if min(map(size_of, ranking.replicates)) < least:
+        notes += too_few_replicates([least])
     notes += caveats
     if any(interval_of(r) is None for r in ranking.ranked):
         notes.append("Without intervals: systems without bootstrap replicates of all conditions")
@@ -199,14 +209,15 @@ def _tests(ranking: Ranking) -> str:
         if reasons:
             why = f"no system with bootstrap replicates has an average ({'; '.join(reasons)}), so"
         return f"Order and values only: {why} no significance test is possible."
-    numbers = " or ".join(map(str, ranking.replicates))
+    numbers = " or ".join(map(str, sorted(set(map(size_of, ranking.replicates)))))
+    n_speakers = min(r.n_speakers for r in ranking.replicates)
     units = " in percentage points" if metric.percent else ""
-    least = math.ceil(1000 * ranking.least_p_value) / 1000
+    least = math.ceil(1000 * max(map(least_p_value, ranking.replicates))) / 1000
     return (
         f"Intervals from {numbers} bootstrap replicates of speakers. Each system that "
         "has them is compared only with the next one of the same draws, which the statement names "
         f"(difference{units}, paired by replicate, two-sided p-value): tests of pairs, not "
         "corrected for their number. Intervals and p-values are widened for few speakers (expanded "
-        f"percentiles, Hesterberg 2015): with {ranking.n_speakers} speakers and {numbers} "
+        f"percentiles, Hesterberg 2015): with {n_speakers} speakers and {numbers} "
         f"replicates no p-value can fall below {least:.3f}."
     )

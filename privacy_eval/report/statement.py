@@ -18,14 +18,14 @@ from ..metrics.caveats import marked_text
 from ..metrics.identification import singling_out_chance
 from ..numbers.cells import interval_of, system_column
 from ..numbers.disclosures import inferred_attributes, speech_amounts
-from ..numbers.identification import Identified, SingledOut, percent
+from ..numbers.identification import percent, rate_of
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.measurements import Row
 from ..results.records import VerificationRecord
 from ..version import __version__
 from .attackers_in_words import attackers_in_words, corrected_words
-from .disclosures_in_words import basis_text, group_text, privacy_sentences, rate_text
+from .disclosures_in_words import basis_text, group_text, privacy_sentences
 from .first_screen import attacker, not_evaluated_attacks
 from .markup import Markup, join, tag
 from .notes import front_notes
@@ -178,14 +178,14 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
     for system in data.results.systems:
         found = [(one, rates) for one, rates in _identified(data) if one["system"] == system]
         if found:
-            worst, rates = max(found, key=lambda item: item[1].rate - item[1].chance)
-            group = group_text(rates.size, mixed=rates.mixed)
+            worst, rates = max(found, key=lambda item: float(item[1]["value"] - item[1]["chance"]))
+            group = group_text(rates["gallery"], mixed=rates["mixed"])
             yield (
                 f"{system}: an attacker who {_knowledge(worst['model'])}, finds the right person "
-                f"in {group} {rate_text(rates)}, on average over all tests; "
-                f"{_of_original(data, worst, rates)}{100 * rates.chance:.3g} % by guessing."
+                f"in {group} {rate_of(rates)} of the time, on average over all tests; "
+                f"{_of_original(data, worst, rates)}{100 * rates['chance']:.3g} % by guessing."
             )
-            yield from _worst(data, system, rates.rate - rates.chance)
+            yield from _worst(data, system, rates["value"] - rates["chance"])
         yield from _errors(data, system)
     for of in evidence.attributes:
         yield (
@@ -206,13 +206,13 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
         yield f"Not measured: {' and '.join(missing)}."
 
 
-def _of_original(data: ReportData, attack: Row, rates: Identified) -> str:
+def _of_original(data: ReportData, attack: Row, rates: Row) -> str:
     """Write how often original speech is attributed rightly, in groups of the same size."""
-    place = attack["split"], rates.size
+    place = attack["split"], rates["gallery"]
     for one in data.attacks[attack["system"]]:
         of_original = data.identified.get(_key(one)) if one["model"].is_original else None
-        if of_original is not None and (one["split"], of_original.size) == place:
-            return f"{100 * of_original.rate:.0f} % of the time with unprotected speech, "
+        if of_original is not None and (one["split"], of_original["gallery"]) == place:
+            return f"{100 * of_original['value']:.0f} % of the time with unprotected speech, "
     return ""
 
 
@@ -305,10 +305,10 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
     """Yield the rows of singling out, linkage and inference."""
     singled = _singled_out(data)
     for one, out in singled:
-        chance = 100 * float(singling_out_chance([out.size])[0])
-        how = f"A rule for one person accepts exactly one of {out.size} people ({_phrase(one)})"
-        without = " (no interval)" * (out.interval is None)
-        result = f"{out.text}{without}; a rule that knows nothing: {chance:.0f} %"
+        chance, size = 100 * float(singling_out_chance([out["gallery"]])[0]), out["gallery"]
+        how = f"A rule for one person accepts exactly one of {size} people ({_phrase(one)})"
+        without = " (no interval)" * (interval_of(out) is None)
+        result = f"{rate_of(out)}{without}; a rule that knows nothing: {chance:.0f} %"
         yield "singling out", how, result
     if not singled:
         why = {r.singling_out.refused for r in data.results.identification} - {""}
@@ -316,9 +316,10 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         how = how if data.results.identification else "it needs stage 7 of the recipe"
         yield "singling out", f"not measured: {how}", "nothing can be said"
     for one, rates in _identified(data):
-        group = group_text(rates.size, mixed=rates.mixed)
+        group = group_text(rates["gallery"], mixed=rates["mixed"])
         how = f"The right person is found in {group} ({_phrase(one)}; {basis_text(rates)})"
-        yield "linkability", how, f"{rate_text(rates)}; guessing: {100 * rates.chance:.3g} %"
+        found = f"{rate_of(rates)} of the time; guessing: {100 * rates['chance']:.3g} %"
+        yield "linkability", how, found
     for one in _attacks(data):
         interval = _bounds(data, interval_of(one))
         how = f"Is a recording of a given person? ({_phrase(one)}; guessing errs in 50 %)"
@@ -360,14 +361,14 @@ def _utility(data: ReportData, system: str, metric: str) -> str:
     return "" if mean is None or mean["value"] is None else str(mean["printed"])
 
 
-def _identified(data: ReportData) -> list[tuple[Row, Identified]]:
+def _identified(data: ReportData) -> list[tuple[Row, Row]]:
     """List the attacks with a rate of finding a person."""
     return [(one, r) for one in _attacks(data) if (r := data.identified.get(_key(one)))]
 
 
-def _singled_out(data: ReportData) -> list[tuple[Row, SingledOut]]:
+def _singled_out(data: ReportData) -> list[tuple[Row, Row]]:
     """List the attacks with a rate of singling out."""
-    return [(one, r.singled_out) for one, r in _identified(data) if r.singled_out]
+    return [(one, out) for one, r in _identified(data) if (out := r["singled_out"])]
 
 
 def _phrase(one: Row) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from support import B1, imported
+from support import B1, imported, side_by_side
 
 from privacy_eval.numbers.attackers import Tried
 from privacy_eval.numbers.cells import cells_from_results
@@ -35,7 +35,8 @@ TRIED = {
 }
 MEANS = {"a": 0.5, "b": 0.4, "c": 0.3, "d": 0.2}
 RANKED = tuple({"system": system, "value": eer} for system, eer in MEANS.items())
-BY_MEAN = Ranking("eer", "ignorant", "dev", PROTOCOL, RANKED, {"e": "no values"}, ())
+NO_CELLS = Means(side_by_side({}), PROTOCOL)
+BY_MEAN = Ranking(NO_CELLS, "eer", "ignorant", "dev", RANKED, {"e": "no values"})
 
 
 def test_systems_are_ranked_by_their_strongest_attacker() -> None:

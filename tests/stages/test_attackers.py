@@ -15,6 +15,7 @@ from support import (
     Tree,
     lines_to,
     score_lines,
+    side_by_side,
     three_conditions,
     trial_lines,
     write_outputs,
@@ -28,6 +29,7 @@ from privacy_eval.metrics.confidence import (
 )
 from privacy_eval.numbers.attackers import Tried
 from privacy_eval.numbers.gate import Policy, Rule, judge
+from privacy_eval.numbers.means import Means
 from privacy_eval.numbers.rankings import Ranking, with_attackers
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
@@ -408,7 +410,8 @@ def test_systems_are_ranked_by_the_lowest_eer_as_measured_on_request() -> None:
     systems += [of_system("E", 0.4, 0.4, "x"), of_system("D", None, None)]
     tried = {(of["system"], "dev"): of["tried"] for of in systems if of["system"] != "D"}
     given = tuple({**of, "tried": None} for of in systems)
-    ranking = Ranking("eer", "ignorant", "dev", replace(CONFIG, eer="eer"), given, {}, ())
+    means = Means(side_by_side({}), replace(CONFIG, eer="eer"))
+    ranking = Ranking(means, "eer", "ignorant", "dev", given, {})
     beside = with_attackers(ranking, cast(Any, tried), by_strongest=False)
     assert [r["system"] for r in beside.ranked] == ["A", "B", "C", "E", "D"]
     assert [r["tried"] for r in beside.ranked] == [*tried.values(), None]
@@ -523,7 +526,7 @@ def test_the_headline_says_that_the_strongest_attacker_reverses_the_order(tree: 
     }
     original = rows["Original speech"]
     assert float(original["Listeners"]) > 20 and original["Corrected"] == "n/a"
-    assert original["Ignorant"] == original["Lazy-informed"] == data.original_eer.text()
+    assert original["Ignorant"] == original["Lazy-informed"] == data.original_eer["printed"]
     bold = {table.rows[row][0]: table.columns[column].title for row, column in table.bold}
     assert bold["now"] == "Listeners" and bold["later"] != "Listeners"
     assert "Original speech" not in bold

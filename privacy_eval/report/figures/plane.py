@@ -24,7 +24,7 @@ from ...errors import abbreviate
 from ...metrics import describe
 from ...numbers.cells import conditions_of, interval_of
 from ...numbers.report_data import ReportData
-from ...numbers.trade_offs import UTILITY
+from ...numbers.trade_offs import UTILITY, with_attackers
 from ...results.measurements import Row
 from ..table import ANSWER
 from . import style
@@ -261,7 +261,9 @@ class Plane:
 def figures(data: ReportData) -> Iterator[Drawing]:
     """Yield `plane_<split>` for each split with systems that have an EER and a utility."""
     for split in data.protocol.splits:
-        systems = sorted(data.attacked_trade_offs[split], key=lambda t: -t["value"])
+        by_strongest = data.sources.by_strongest
+        rows = with_attackers(data.trade_offs[split], data.tried, split, by_strongest=by_strongest)
+        systems = sorted(rows, key=lambda t: -t["value"])
         wanted = data.sources.utility or UTILITY
         metrics = [m for m in wanted if any(m in t["utility"] for t in systems)]
         if not metrics:
