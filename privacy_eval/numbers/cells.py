@@ -11,10 +11,10 @@ from ..errors import abbreviate, counted
 from ..metrics import CAVEATS, Caveat, describe, of_kind, withholding_caveat
 from ..metrics.caveats import WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
-from ..protocol.protocol import ANONYMIZED, ORIGINAL
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol
 from ..protocol.published import Family, PublishedResults
 from ..results.measurements import WHOLE, Measurements, Row
-from ..results.records import RecognitionRecord, Results
+from ..results.records import Results
 from ..results.rows import rows_of
 from ..results.signature import comparability_notes
 from ..tree.conditions import TrialCondition
@@ -223,20 +223,28 @@ def _system(row: Row) -> str:
 
 
 def _rows(results: Results) -> Iterator[Row]:
-    """Yield the rows of whole trial sets in the protocol's variant, under its attack models."""
+    """Yield the rows of whole trial sets in the protocol's variant, under its attack models, and
+    word error rates by the averaged recognizer."""
     weak = {
         r.condition.system: Caveat(f"{r.condition.system}: {r.caveats[WEAK_ATTACKER]}", ranked=True)
         for r in results.verification
         if WEAK_ATTACKER in r.caveats
     }
-    of_speech = (*results.utility, *results.similarity, *results.emotion, *results.measures)
-    records = (*results.verification, *of_speech, *_averaged_recognition(results))
+    of_speech = (*results.recognition, *results.emotion, *results.measures)
+    records = (*results.verification, *results.utility, *results.similarity, *of_speech)
     every = Measurements.of({**row, "record": r} for r in records for row in rows_of(r))
     for row in every.select(**WHOLE).in_variant(results.protocol.variant):
         metric, system, trial = row["metric"], row["system"], row.get("trial")
         of_scores = describe(metric).kind == "scores"
         if metric.startswith("stated_") or of_scores and "attack_model" not in row:
             continue
+        if metric == "wer":
+            is_unnamed = "language_model" not in row
+            is_partial = is_unnamed and row["record"].line.partial
+            if not (is_partial or _is_averaged(row, results.protocol)):
+                continue
+            if is_unnamed:
+                row |= {"low": None, "high": None, "record": replace(row["record"], speakers=None)}
         first = weak.get(system) if of_scores else next(map(CAVEATS.get, row["caveats"]), None)
         row["caveat"] = withholding_caveat(row["caveats"], metric) or first
         row["left_out"] = bool(row.get("trials_without_score") or row.get("scores_without_trial"))
@@ -245,22 +253,14 @@ def _rows(results: Results) -> Iterator[Row]:
         yield {**row, **at(*place_of(row))}
 
 
-def _averaged_recognition(results: Results) -> Iterator[RecognitionRecord]:
-    """Yield the word error rates by the averaged recognizer. Without the path of its decoding, a
-    partial rate is of an unknown model: it blanks the average, and has no interval."""
-    recognition = results.protocol.recognition
-    anonymized = recognition.average_model or results.protocol.average_attack.asv_model
+def _is_averaged(row: Row, protocol: Protocol) -> bool:
+    """Tell whether a word error rate is by the averaged recognizer. Without the path of its
+    decoding, a partial rate is of an unknown model: it blanks the average, and has no interval."""
+    recognition = protocol.recognition
+    anonymized = recognition.average_model or protocol.average_attack.asv_model
     recognizer = {ORIGINAL: ORIGINAL, ANONYMIZED: anonymized}
-    averaged = [
-        r
-        for r in results.recognition
-        if r.language_model == recognition.average and r.asr_model == recognizer[r.condition.speech]
-    ]
-    partial = (r for r in results.recognition if r.line.partial and r.language_model is None)
-    unnamed = {r.condition: r for r in partial}
-    for r in (*averaged, *unnamed.values()):
-        without = replace(r, speaker_interval=(), speakers=None).with_caveats(r.caveats)
-        yield r if r.language_model is not None else without
+    model = row.get("language_model"), row.get("asr_model")
+    return model == (recognition.average, recognizer[row["trial"]])
 
 
 def cells_from_published(
