@@ -33,9 +33,10 @@ from privacy_eval.metrics import (
     of_kind,
     speaker_bootstrap,
 )
+from privacy_eval.metrics.confidence import BootstrapReplicates
 from privacy_eval.metrics.evaluation import compare
-from privacy_eval.numbers.means import Mean, MeanReplicates
-from privacy_eval.numbers.rankings import RankedSystem, _compared
+from privacy_eval.numbers.rankings import _compared
+from privacy_eval.results.measurements import Row
 
 SPEAKERS = (10, 20, 40)
 #: Noise that a system adds to each dimension of an utterance; the second is weaker by 5 points.
@@ -124,17 +125,7 @@ def p_values(task: tuple[float, int, int, int]) -> list[float]:
     return [difference.p_value for difference in differences.values()]
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The replicates of an average, as `Means` would read them."""
-
-    average: MeanReplicates
-
-    def replicates(self, _: Mean) -> MeanReplicates:
-        return self.average
-
-
-def ranked(noises: Sequence[float], speakers: int, seed: int, replicates: int) -> list[Mean]:
+def ranked(noises: Sequence[float], speakers: int, seed: int, replicates: int) -> list[Row]:
     """Average the EERs of systems over two genders, with their replicates."""
     generator = np.random.default_rng([3, speakers, seed])
     values: list[list[float]] = [[] for _ in noises]
@@ -148,10 +139,10 @@ def ranked(noises: Sequence[float], speakers: int, seed: int, replicates: int) -
                 scored, replicates=replicates, seed=gender, metrics=["exact eer"]
             )
             drawn[number].append(sample.values["exact eer"])
-    averages = (MeanReplicates(np.mean(of, axis=0), speakers, ()) for of in drawn)
+    averages = (BootstrapReplicates({"eer": np.mean(of, axis=0)}, speakers, "", 0) for of in drawn)
     return [
-        Mean("eer", float(np.mean(value)), means=Drawn(average))  # type: ignore[arg-type]
-        for value, average in zip(values, averages, strict=True)
+        {"system": str(n), "metric": "eer", "value": eer, "of_present": eer, "replicates": average}
+        for n, (eer, average) in enumerate(zip(map(np.mean, values), averages, strict=True))
     ]
 
 
@@ -162,9 +153,9 @@ def statements(task: tuple[float, int, int, int]) -> tuple[bool, bool, float, bo
     means = ranked((NOISE,) * 4 if noise == NOISE else (NOISE, noise), *settings)
     said = []
     for of in (means[:2], means):
-        order = sorted((RankedSystem(str(means.index(m)), m) for m in of), key=lambda r: -r.value)
+        order = sorted(of, key=lambda row: -row["value"])
         compared = (_compared(r, order[n + 1 :], 1, frozenset("0123")) for n, r in enumerate(order))
-        said.append([(r.system, r.next.better) for r in compared if r.next is not None])
+        said.append([(r["system"], r["next"]["better"]) for r in compared if r.get("next")])
     ((first, better),), of_four = said
     wrong = [claimed for _, claimed in of_four]
     return better, better and first == "0", float(np.mean(wrong)), any(wrong)

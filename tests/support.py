@@ -26,6 +26,9 @@ from matplotlib.figure import Figure as Canvas
 from privacy_eval.asv.backend import train_backend
 from privacy_eval.cli import main, parser, usages
 from privacy_eval.io.vectors import write_matrix, write_plda, write_vector, write_vectors
+from privacy_eval.metrics import describe
+from privacy_eval.numbers.cells import Cells, at
+from privacy_eval.numbers.challenge_averages import challenge_averages
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.products.freshness import Outcome, Product, write_set
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
@@ -33,6 +36,7 @@ from privacy_eval.report.declared import bundled_entries, declared_tables
 from privacy_eval.report.figures import drawing
 from privacy_eval.report.table import Table
 from privacy_eval.results.challenge_text import import_results_txt
+from privacy_eval.results.measurements import Measurements, Row
 from privacy_eval.results.outputs import output_files
 from privacy_eval.results.record_files import RESULTS_NOTE
 from privacy_eval.results.records import Results, VerificationRecord, merge
@@ -383,6 +387,32 @@ MODELS_2022 = {
     (".orig", "o-a"): ("original", "ignorant"),
     (".orig", "a-a"): ("original", "lazy-informed"),
 }
+
+
+def side_by_side(
+    values: Mapping[tuple[str | None, ...], float | Mapping[str, object]],
+    systems: tuple[str, ...] = (),
+    **of: Any,
+) -> Cells:
+    """Values, or columns of rows, by metric, attack model, split, data set, gender and system."""
+    rows = (
+        {**at(*place), **(value if isinstance(value, Mapping) else {"value": value})}
+        for place, value in values.items()
+    )
+    return Cells(Measurements.of(rows), systems, **of)
+
+
+def averages_of(results: Results) -> dict[str, float | None]:
+    """The challenge's averages by their title, in the unit that they are printed in."""
+    return {
+        a["title"]: None if a["value"] is None else describe(a["metric"]).printed(a["value"])
+        for a in challenge_averages(results)
+    }
+
+
+def chosen(cells: Cells, is_chosen: Callable[[Row], bool]) -> Cells:
+    """The cells with some of their rows only."""
+    return replace(cells, rows=Measurements.of(filter(is_chosen, cells.rows)))
 
 
 def cells_of(text: str, table: str) -> list[dict[str, str]]:

@@ -329,8 +329,9 @@ def run_export(arguments: argparse.Namespace) -> int:
         averages = challenge_averages(results.of(system))
         text = summary_text(averages)
         for average in averages:
-            if average.value is None:
-                log(f"privacy-eval: {average.title}: undefined, as some of its values are missing")
+            if average["value"] is None:
+                title = average["title"]
+                log(f"privacy-eval: {title}: undefined, as some of its values are missing")
     elif arguments.results_folder not in results.results_folders(system):
         folders = ", ".join(repr(f) for f in results.results_folders(system))
         raise PrivacyEvalError(

@@ -1,7 +1,7 @@
 """Tables of listening tests: Tables 16, 17 and 18 of the supplement of the VoicePrivacy 2020
 Challenge, and summaries of ratings and evaluators; the section of the report.
 
-Table 18 is made of `Cells` like other tables of several systems, so that published systems are
+Table 18 is made of rows like other tables of several systems, so that published systems are
 next to submitted ones; p-values of a published test have separate tables.
 """
 
@@ -20,13 +20,13 @@ from ..metrics import VARIANTS, Label, Variant, describe
 from ..numbers.cells import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
-    Cell,
-    CellKey,
     Cells,
+    at,
     cells_from_published,
     cells_from_results,
     merge_cells,
     system_column,
+    text_of,
 )
 from ..numbers.report_data import ReportData
 from ..numbers.report_sources import ReportSources
@@ -37,6 +37,7 @@ from ..report.figure_folder import drawn_from, folder_digest, pictures
 from ..report.page import Section
 from ..report.table import Column, Table, aligned
 from ..report.tables_and_report import Insert
+from ..results.measurements import Measurements, Row
 from ..results.records import Results
 from .evaluation import (
     DETECTION_METRICS,
@@ -122,7 +123,7 @@ def objective_and_subjective(
         tables = {v.table for v in document.values if v.metric.startswith(PREFIX)}
         own = parts[0].systems if parts else ()
         of_paper = cells_from_published(document, tables=tables, beside=own)
-        parts.append(replace(of_paper, values=_three_decimals(of_paper.values)))
+        parts.append(replace(of_paper, rows=Measurements.of(_three_decimals(of_paper.rows))))
     cells = merge_cells(parts)
     if test is not None and published is not None and results is None:
         note = "Original speech: objective values as published, subjective ones of this test"
@@ -327,7 +328,8 @@ def significance_table(
 
 def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> Table | None:
     """Tabulate objective metrics and those of normalized similarity ratings: Table 18."""
-    rated = {p.system for p in cells.values if p.metric.startswith(PREFIX) and p.split == split}
+    of_split = cells.rows.select(split=split)
+    rated = {row["system"] for row in of_split if row["metric"].startswith(PREFIX)}
     systems = [s for s in (ORIGINAL_COLUMN, *cells.systems) if s in rated]
     if not systems:
         return None
@@ -337,12 +339,11 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
         DETECTION_METRICS, (("", ATTACK, "objective"), (PREFIX, None, "subjective"))
     ):
         rows = [
-            [cells.get(CellKey(prefix + metric, attack, split, *t, s)) for s in systems]
-            for t in trial_sets
+            [cells.get(prefix + metric, attack, split, *t, s) for s in systems] for t in trial_sets
         ]
         if any(map(any, rows)):
             blocks[heading_of(describe(metric), f" \u2013 {kind}")] = [
-                [cell.text if cell else "" for cell in row] for row in rows
+                [text_of(cell) if cell else "" for cell in row] for row in rows
             ]
     present = [i for i in range(len(trial_sets)) if any(any(b[i]) for b in blocks.values())]
     titles = [(protocol.data_set(d).title, protocol.genders[g]) for d, g in trial_sets]
@@ -490,41 +491,31 @@ def _by_quantity(
 
 def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
     """Return the values of the test, with the objective ones of the same systems."""
-    values: dict[CellKey, Cell] = {}
+    rows: list[Row] = []
     notes: tuple[str, ...] = ()
     systems = tuple(system_column(s) for s in test.systems if s != ORIGINAL_SYSTEM)
     if results is not None:
         objective = cells_from_results(results)
         notes = objective.notes
-        values = {
-            key: cell
-            for key, cell in objective.values.items()
-            if key.metric in DETECTION_METRICS
-            and key.attack_model in (ATTACK, ORIGINAL_ATTACK)
-            and key.system in (*systems, ORIGINAL_COLUMN)
+        of_test = {
+            "metric": DETECTION_METRICS,
+            "attack_model": (ATTACK, ORIGINAL_ATTACK),
+            "system": (*systems, ORIGINAL_COLUMN),
         }
-        values = _three_decimals(values)
+        rows += _three_decimals(objective.rows.select(**of_test))
     for d in _verification(test):
         if d.data_set is not None and d.gender is not None:
-            at = (test.split, d.data_set, d.gender, listening_column(d.system))
-            for metric, value in d.metrics[VARIANT].items():
-                key = CellKey(f"{PREFIX}{metric}", None, *at)
-                values[key] = Cell(
-                    key.metric,
-                    value,
-                    n_target=d.n_target,
-                    n_nontarget=d.n_nontarget,
-                    printed=format_metric(metric, value),
-                )
-    return Cells(values, systems, frozenset(systems), notes=notes)
+            place = None, test.split, d.data_set, d.gender, listening_column(d.system)
+            values = (
+                {**at(f"{PREFIX}{m}", *place), "value": v} for m, v in d.metrics[VARIANT].items()
+            )
+            rows += _three_decimals(values)
+    return Cells(Measurements.of(rows), systems, frozenset(systems), notes=notes)
 
 
-def _three_decimals(values: Mapping[CellKey, Cell]) -> dict[CellKey, Cell]:
+def _three_decimals(rows: Iterable[Row]) -> Iterator[Row]:
     """Print values as in the supplement's Table 18."""
-    return {
-        key: replace(cell, printed=format_metric(key.metric, cell.value))
-        for key, cell in values.items()
-    }
+    return ({**row, "printed": format_metric(row["metric"], row["value"])} for row in rows)
 
 
 def listening_column(system: str) -> str:

@@ -17,36 +17,10 @@ from ..metrics.confidence import holm, needed_for_tests, paired_bounds
 from ..metrics.evaluation import is_weaker
 from ..protocol.protocol import AttackModel, Protocol
 from ..results.arrays import StoredArrays
+from ..results.measurements import Row
 from ..results.records import Results, VerificationRecord
 from .cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, cells_from_results, system_column
-from .groups import by_trial_set
-from .means import Difference, Mean, Means, difference, is_paired
-
-
-@dataclass(frozen=True)
-class Attack:
-    """Means of a system under an attack model, over the available conditions of a split.
-
-    Attributes
-    ----------
-    system, split : str
-    model : AttackModel
-    means : mapping
-        By `attack_metrics`, the protocol's EER first.
-    deid : Mean
-        De-identification, which does not depend on the attack.
-    """
-
-    system: str
-    split: str
-    model: AttackModel
-    means: Mapping[str, Mean]
-    deid: Mean
-
-    @property
-    def eer(self) -> Mean:
-        """The mean EER."""
-        return next(iter(self.means.values()))
+from .means import Means, difference, is_paired
 
 
 def attack_metrics(protocol: Protocol) -> list[str]:
@@ -55,9 +29,10 @@ def attack_metrics(protocol: Protocol) -> list[str]:
     return list(dict.fromkeys((protocol.eer, *map(protocol.shown, keys))))
 
 
-def attacks(means: Means, results: Results) -> Iterator[Attack]:
+def attacks(means: Means, results: Results) -> Iterator[Row]:
     """Average the values of a single system under every attack model with any record, original
-    speech included."""
+    speech included: rows of the protocol's EER over the available conditions of a split, each with
+    its `model` and, by `attack_metrics`, all `means`."""
     (system,) = results.systems
     keys = attack_metrics(means.protocol)
     evaluated = {(r.condition.split, r.condition.attack_model) for r in results.verification}
@@ -65,109 +40,20 @@ def attacks(means: Means, results: Results) -> Iterator[Attack]:
         if (split, model.id) in evaluated:
             column = ORIGINAL_COLUMN if model.is_original else system_column(system)
             of_scores = {key: means.of(key, model.id, split, column) for key in keys}
-            yield Attack(system, split, model, of_scores, means.of("deid", None, split, column))
+            eer = of_scores[means.protocol.eer]
+            yield {**eer, "system": system, "model": model, "means": of_scores}
 
 
-def least_private(
-    results: Results,
-) -> dict[str, dict[tuple[str, str, str], VerificationRecord | None]]:
-    """Select the least private record of every trial set with several attack models, by metric;
-    None where all values are withheld."""
-    protocol = results.protocol
-    models = {a.id for a in protocol.attack_models if not a.is_original}
-    groups = by_trial_set(r for r in results.verification if r.condition.attack_model in models)
-    several = {key: of_set for key, of_set in groups.items() if len(of_set) > 1}
-    metrics = (key for key, m in of_kind("scores").items() if m.best and m.strongest)
-    return {
-        key: {place: _least_private(of_set, key, protocol) for place, of_set in several.items()}
-        for key in map(protocol.shown, metrics)
-    }
+def is_weak(attacker: Row) -> bool:
+    """Tell whether an attacker errs too often on original speech for its errors to be privacy."""
+    original = attacker.get("original")
+    eer = None if original is None else original["of_present"]
+    return eer is not None and eer > MAX_ORIGINAL_EER
 
 
-def _least_private(
-    records: Sequence[VerificationRecord], key: str, protocol: Protocol
-) -> VerificationRecord | None:
-    values = {
-        r.condition: r.values(protocol.variant)[key]
-        for r in records
-        if key in r.values(protocol.variant) and r.caveat(key, protocol.variant) is None
-    }
-    least_private = min if describe(key).best == "higher" else max
-    informative = [r for r in records if r.condition in values]
-    return least_private(informative, key=lambda r: values[r.condition], default=None)
-
-
-@dataclass(frozen=True)
-class AttackerEer:
-    """The mean EER of an attacker under an attack model, over the available conditions of a split.
-
-    Attributes
-    ----------
-    attacker : str
-        Id.
-    phrase : str
-        Title within a sentence: the attack model of the challenge's own attacker, the title of
-        another one.
-    model : AttackModel
-    eer : Mean
-    is_words : bool
-        Whether the attacker reads the words alone.
-    original : Mean or None
-        The EER on original speech; None of the challenge's own attacker.
-    """
-
-    attacker: str
-    phrase: str
-    model: AttackModel
-    eer: Mean
-    is_words: bool = False
-    original: Mean | None = None
-
-    @property
-    def title(self) -> str:
-        """Title at the beginning of a sentence."""
-        return self.phrase[:1].upper() + self.phrase[1:]
-
-    @property
-    def value(self) -> float:
-        """The EER; chance if there is none."""
-        return 0.5 if self.eer.of_present is None else self.eer.of_present
-
-    @property
-    def is_plausible(self) -> bool:
-        """Whether there is a value, of scores that are not implausible."""
-        return self.eer.of_present is not None
-
-    @property
-    def is_weak(self) -> bool:
-        """Whether the attacker errs too often on original speech for its errors to be privacy."""
-        eer = None if self.original is None else self.original.of_present
-        return eer is not None and eer > MAX_ORIGINAL_EER
-
-    @property
-    def trial_sets(self) -> set[tuple[str, str]]:
-        """Data sets and genders of the mean."""
-        conditions = (c for part in self.eer.parts for c in part.conditions)
-        return {(c.data_set, c.gender) for c in conditions}
-
-
-@dataclass(frozen=True)
-class AttackerPair:
-    """Two attackers of a system, compared in the same bootstrap replicates.
-
-    Attributes
-    ----------
-    one, other : AttackerEer
-    difference : Difference
-        The EER of the one minus that of the other.
-    p_holm : float
-        Adjusted by Holm's method for all pairs of the system and split.
-    """
-
-    one: AttackerEer
-    other: AttackerEer
-    difference: Difference
-    p_holm: float
+def _trial_sets(attacker: Row) -> set[tuple[str, str]]:
+    """Return data sets and genders of the mean."""
+    return {(row["data_set"], row["gender"]) for row in attacker["parts"]}
 
 
 @dataclass(frozen=True)
@@ -177,52 +63,59 @@ class Tried:
     Attributes
     ----------
     system, split : str
-    attackers : tuple of AttackerEer
-        The challenge's own first.
+    attackers : tuple of mapping
+        Rows of mean EERs under an attack model, over the available conditions of the split, the
+        challenge's own first. `attacker` is its id; `phrase` its title within a sentence (the
+        attack model of the challenge's own attacker, the title of another one) and `title` at its
+        beginning; `model` the attack model; `is_words` whether it reads the words alone; `original`
+        the EER of another one than the challenge's own on original speech.
     protocol : Protocol
     """
 
     system: str
     split: str
-    attackers: tuple[AttackerEer, ...]
+    attackers: tuple[Row, ...]
     protocol: Protocol
 
     @functools.cached_property
-    def compared(self) -> tuple[AttackerEer, ...]:
+    def compared(self) -> tuple[Row, ...]:
         """Those whose means are over the same trial sets: most of them."""
-        plausible = [a for a in self.attackers if a.is_plausible]
-        most = max((a.trial_sets for a in plausible), key=len, default=set())
-        return tuple(a for a in plausible if a.trial_sets == most)
+        most = max(map(_trial_sets, self._plausible), key=len, default=set())
+        return tuple(a for a in self._plausible if _trial_sets(a) == most)
+
+    @property
+    def _plausible(self) -> list[Row]:
+        """Those with a value, of scores that are not implausible."""
+        return [a for a in self.attackers if a["of_present"] is not None]
 
     @property
     def titles(self) -> frozenset[str]:
         """Titles of those that are compared: systems attacked by others cannot be ranked."""
-        return frozenset(a.title for a in self.compared)
+        return frozenset(a["title"] for a in self.compared)
 
     @property
-    def partial(self) -> tuple[AttackerEer, ...]:
+    def partial(self) -> tuple[Row, ...]:
         """Those whose means are over other trial sets: they are not compared."""
-        return tuple(a for a in self.attackers if a.is_plausible and a not in self.compared)
+        compared = [*map(id, self.compared)]
+        return tuple(a for a in self._plausible if id(a) not in compared)
 
     @property
-    def lowest(self) -> AttackerEer | None:
+    def lowest(self) -> Row | None:
         """The attacker with the lowest EER, if there are several."""
         if len(self.compared) < 2:
             return None
-        return min(self.compared, key=lambda a: a.value)
+        return min(self.compared, key=_eer)
 
     @functools.cached_property
     def strongest(self) -> Strongest | None:
         """The lowest EER, and corrected for the choice; None unless all were measured in the same
         bootstrap replicates, and of enough speakers that its interval holds it, or that it
         is so low that the interval is known to be too short."""
-        replicates = [a.eer.replicates for a in self.compared]
-        drawn = [of_one for of_one in replicates if of_one is not None]
-        is_shared = len(drawn) == len(replicates) and len({of_one.drawn for of_one in drawn}) == 1
-        if len(self.compared) < 2 or not is_shared:
+        compared = self.compared
+        if len(compared) < 2 or not all(is_paired(compared[0], a) for a in compared):
             return None
-        values = np.array([of_one.values for of_one in drawn])
-        found = strongest([a.value for a in self.compared], values)
+        values = np.array([a["replicates"].values[a["metric"]] for a in compared])
+        found = strongest([*map(_eer, compared)], values)
         return None if found.is_outside and not found.is_too_low else found
 
     @property
@@ -236,26 +129,27 @@ class Tried:
         without one."""
         if self.strongest is None or self.lowest is None:
             return ""
-        metric, best = describe(self.lowest.eer.metric), self.strongest
+        metric, best = describe(self.lowest["metric"]), self.strongest
         bounds = metric.interval((best.lower, best.upper))
         return f"{metric.format(best.corrected, mean=True)} {bounds}"
 
     @functools.cached_property
-    def pairs(self) -> tuple[AttackerPair, ...]:
-        """All two attackers that were measured in the same bootstrap replicates."""
+    def pairs(self) -> list[Row]:
+        """All two attackers that were measured in the same bootstrap replicates: rows of the EER of
+        `one` minus that of the `other`, with `p_holm`, adjusted for all pairs."""
         pairs = [
-            (one, other, difference(one.eer, other.eer, named=other.title))
+            {**difference(one, other, named=other["title"]), "one": one, "other": other}
             for one, other in itertools.combinations(self.compared, 2)
-            if is_paired(one.eer, other.eer)
+            if is_paired(one, other)
         ]
-        adjusted = holm([tested.p_value for *_, tested in pairs])
-        return tuple(AttackerPair(*pair, p) for pair, p in zip(pairs, adjusted, strict=True))
+        adjusted = holm([pair["p"] for pair in pairs])
+        return [{**pair, "p_holm": p} for pair, p in zip(pairs, adjusted, strict=True)]
 
     @property
     def like_lowest(self) -> set[str]:
         """Titles of the attackers whose EER is not significantly above the lowest by a test."""
         tested = self._tested_against_lowest
-        return {title for title, by in tested.items() if not by.significant}
+        return {title for title, by in tested.items() if not by["significant"]}
 
     @property
     def untested(self) -> set[str]:
@@ -264,87 +158,87 @@ class Tried:
         return others - self._tested_against_lowest.keys() if self.pairs else set()
 
     @functools.cached_property
-    def _tested_against_lowest(self) -> dict[str, Difference]:
-        of_lowest = [p for p in self.pairs if self.lowest in (p.one, p.other)]
-        return {
-            (p.other if p.one == self.lowest else p.one).title: p.difference
-            for p in of_lowest
-            if not p.difference.too_few
-        }
+    def _tested_against_lowest(self) -> dict[str, Row]:
+        tested = {}
+        for p in (p for p in self.pairs if not p["too_few"]):
+            if self.lowest is p["one"] or self.lowest is p["other"]:
+                other = p["other"] if self.lowest is p["one"] else p["one"]
+                tested[other["title"]] = p
+        return tested
 
     @property
     def lacking_replicates(self) -> str:
         """A note if only the number of replicates keeps a pair from being significant among all."""
-        tested = [p for p in self.pairs if not p.difference.too_few and p.p_holm >= 1 - LEVEL]
-        bounds = [p.one.eer.replicates for p in tested if p.difference.p_value_is_bound]
-        speakers = [drawn.n_speakers for drawn in bounds if drawn is not None]
+        tested = [p for p in self.pairs if not p["too_few"] and p["p_holm"] >= 1 - LEVEL]
+        speakers = [p["one"]["replicates"].n_speakers for p in tested if p["p_is_bound"]]
         return needed_for_tests(min(speakers), len(self.pairs)) if speakers else ""
 
     @property
     def lowest_title(self) -> str:
         """Title of the attacker with the lowest EER; "" if there are not several."""
-        return self.lowest.title if self.lowest is not None else ""
+        return self.lowest["title"] if self.lowest is not None else ""
 
     @property
-    def words(self) -> AttackerEer | None:
+    def words(self) -> Row | None:
         """The attacker who reads the words alone."""
-        return next((a for a in self.attackers if a.is_words), None)
+        return next((a for a in self.attackers if a["is_words"]), None)
 
     @property
-    def challenge(self) -> AttackerEer | None:
+    def challenge(self) -> Row | None:
         """The attacker of the challenge's averages."""
-        own = (a for a in self.attackers if not a.is_words)
-        return next((a for a in own if a.model.id == self.protocol.average_attack_model), None)
+        average = self.protocol.average_attack_model
+        own = (a for a in self.attackers if not a["is_words"])
+        return next((a for a in own if a["model"].id == average), None)
 
     @functools.cached_property
-    def weaker_than_words(self) -> tuple[AttackerEer, ...]:
+    def weaker_than_words(self) -> tuple[Row, ...]:
         """The attackers with a higher EER than the words alone, on the same trial sets."""
         words = self.words
-        if words is None or words not in self.compared:
+        if words is None or not any(a is words for a in self.compared):
             return ()
         return tuple(a for a in self.compared if self.is_weaker(a, words))
 
     @functools.cached_property
-    def weaker_than_variant(self) -> tuple[tuple[AttackerEer, AttackerEer], ...]:
+    def weaker_than_variant(self) -> tuple[tuple[Row, Row], ...]:
         """Attackers with a higher EER than an aligned or normalized variant of their own, each
         with the strongest of these."""
         is_variant = self.protocol.is_variant
-        return self._weaker(lambda a, b: a.model == b.model and is_variant(b.attacker, a.attacker))
+        return self._weaker(
+            lambda a, b: a["model"] == b["model"] and is_variant(b["attacker"], a["attacker"])
+        )
 
     @functools.cached_property
-    def weaker_than_spectrum(self) -> tuple[tuple[AttackerEer, AttackerEer], ...]:
+    def weaker_than_spectrum(self) -> tuple[tuple[Row, Row], ...]:
         """Attackers by voice with a higher EER than that of the spectrum, on the same speech."""
         by_spectrum = self.protocol.spectrum_attackers
         knowing = self.protocol.knowing_words | by_spectrum
         return self._weaker(
             lambda one, other: (
-                other.attacker in by_spectrum
-                and one.attacker not in knowing
-                and (one.model.enrollment, one.model.trial)
-                == (other.model.enrollment, other.model.trial)
+                other["attacker"] in by_spectrum
+                and one["attacker"] not in knowing
+                and (one["model"].enrollment, one["model"].trial)
+                == (other["model"].enrollment, other["model"].trial)
             )
         )
 
-    def _weaker(
-        self, should_not_be: Callable[[AttackerEer, AttackerEer], bool]
-    ) -> tuple[tuple[AttackerEer, AttackerEer], ...]:
+    def _weaker(self, should_not_be: Callable[[Row, Row], bool]) -> tuple[tuple[Row, Row], ...]:
         """Return the attackers weaker than others that they should not be weaker than, each with
         the strongest of these."""
         weaker = []
         for one in self.compared:
             others = (a for a in self.compared if should_not_be(one, a))
             if stronger := [a for a in others if self.is_weaker(one, a)]:
-                weaker.append((one, min(stronger, key=lambda a: a.value)))
+                weaker.append((one, min(stronger, key=_eer)))
         return tuple(weaker)
 
-    def is_weaker(self, one: AttackerEer, other: AttackerEer) -> bool:
+    def is_weaker(self, one: Row, other: Row) -> bool:
         """Tell whether an attacker is weaker than another, as in the caveats of records."""
-        return is_weaker(one.value, other.value, _paired_bounds(one, other))
+        return is_weaker(_eer(one), _eer(other), _paired_bounds(one, other))
 
     def of_own(self, models: Collection[AttackModel]) -> Tried:
         """Return the same without the challenge's own attacker under other attack models."""
         own = self.protocol.own_attacker
-        kept = (a for a in self.attackers if a.attacker != own or a.model in models)
+        kept = (a for a in self.attackers if a["attacker"] != own or a["model"] in models)
         return replace(self, attackers=tuple(kept))
 
     @property
@@ -356,19 +250,24 @@ class Tried:
     @property
     def is_tested(self) -> bool:
         """Whether attackers are compared by a test."""
-        return any(_paired_bounds(pair.one, pair.other) for pair in self.pairs)
+        return any(_paired_bounds(pair["one"], pair["other"]) for pair in self.pairs)
 
 
-def _paired_bounds(one: AttackerEer, other: AttackerEer) -> tuple[float, float] | None:
+def _eer(attacker: Row) -> float:
+    """Return the mean EER of the available conditions."""
+    return float(attacker["of_present"])
+
+
+def _paired_bounds(one: Row, other: Row) -> tuple[float, float] | None:
     """Return 95 % bounds of the difference of two EERs; None unless of enough of the same draws."""
-    first, second = one.eer.replicates, other.eer.replicates
-    if first is None or second is None or not is_paired(one.eer, other.eer):
+    if not is_paired(one, other):
         return None
-    return paired_bounds(first.values, second.values, first.n_speakers)
+    first, second = (of["replicates"].values[of["metric"]] for of in (one, other))
+    return paired_bounds(first, second, one["replicates"].n_speakers)
 
 
 def tried(
-    own: Mapping[str, Sequence[Attack]],
+    own: Mapping[str, Sequence[Row]],
     others: Iterable[VerificationRecord],
     protocol: Protocol,
     arrays: StoredArrays,
@@ -392,9 +291,9 @@ def tried(
         ]
         if beside:
             attackers = [
-                AttackerEer(protocol.own_attacker, a.model.phrase, a.model, a.eer)
+                _named(a, protocol.own_attacker, a["model"].phrase)
                 for a in own[system]
-                if a.split == split and not a.model.is_original
+                if a["split"] == split and not a["model"].is_original
             ]
             every = (*attackers, *beside)
             compared[system, split] = Tried(system, split, every, protocol)
@@ -402,13 +301,12 @@ def tried(
 
 
 def _means(results: Results, arrays: StoredArrays) -> Means:
-    records = {record.condition: record for record in results.verification}
-    return Means(cells_from_results(results), results.protocol, records, arrays)
+    return Means(cells_from_results(results), results.protocol, arrays)
 
 
 def _of_attacker(
     name: str, means: Means, protocol: Protocol, system: str, split: str
-) -> Iterator[AttackerEer]:
+) -> Iterator[Row]:
     """Yield the EERs of an attacker, by attack model."""
     attacker = next((a for a in protocol.other_attackers if a.id == name), None)
     title = name if attacker is None else attacker.title
@@ -417,9 +315,19 @@ def _of_attacker(
     models = [m for m in protocol.attack_models if not m.is_original]
     eers = {m.id: means.of(protocol.eer, m.id, split, system_column(system)) for m in models}
     original = means.of(protocol.eer, ORIGINAL_ATTACK, split, ORIGINAL_COLUMN)
-    several = sum(bool(eer.parts) for eer in eers.values()) > 1
+    several = sum(bool(eer["parts"]) for eer in eers.values()) > 1
     for model in models:
-        if eers[model.id].parts:
+        if eers[model.id]["parts"]:
             how = f"{model.enrollment} enrollment" if learns else model.phrase
             named = f"{title}, {how}" if several else title
-            yield AttackerEer(name, named, model, eers[model.id], is_words, original)
+            of_model = {**eers[model.id], "model": model}
+            yield _named(of_model, name, named, is_words=is_words, original=original)
+
+
+def _named(
+    eer: Row, attacker: str, phrase: str, *, is_words: bool = False, original: Row | None = None
+) -> Row:
+    """Name the attacker of a mean EER under a model."""
+    title = phrase[:1].upper() + phrase[1:]
+    of = {"attacker": attacker, "phrase": phrase, "title": title}
+    return {**eer, **of, "is_words": is_words, "original": original}

@@ -1,19 +1,21 @@
-"""Single values of evaluated and of published systems, by their identity."""
+"""Rows of evaluated and of published systems side by side, and what is known of the systems."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ..choices import grouped
 from ..errors import abbreviate, counted
 from ..metrics import CAVEATS, Caveat, describe, of_kind, withholding_caveat
 from ..metrics.caveats import WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
-from ..metrics.utility import SpeakerSums
-from ..protocol.protocol import ANONYMIZED, ORIGINAL
-from ..protocol.published import Family, PublishedResults, PublishedValue
-from ..results.records import EmotionRecord, MeasureRecord, RecognitionRecord, Results
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol
+from ..protocol.published import Family, PublishedResults
+from ..results.measurements import WHOLE, Measurements, Row
+from ..results.records import Results
+from ..results.rows import rows_of
 from ..results.signature import comparability_notes
 from ..tree.conditions import Condition
 
@@ -23,111 +25,64 @@ ORIGINAL_COLUMN = "Orig"
 #: The attack model of values of original speech, whatever its id in the protocol.
 ORIGINAL_ATTACK = ORIGINAL
 
-
 #: Source of the values of evaluated systems.
 OWN_SOURCE = "your own evaluation"
 
-
-def _weak_attackers(results: Results) -> dict[str, Caveat]:
-    """Return, by system, the caveat on all its values that follows from original speech."""
-    return {
-        r.condition.system: Caveat(f"{r.condition.system}: {r.caveats[WEAK_ATTACKER]}", ranked=True)
-        for r in results.verification
-        if WEAK_ATTACKER in r.caveats
-    }
+#: The circumstances of values side by side: the attack model is blank for voice similarity, utility
+#: and listening tests; original speech is the system Orig, always under `ORIGINAL_ATTACK`.
+PLACE = ("metric", "attack_model", "split", "data_set", "gender", "system")
+Place = tuple[str | None, ...]
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One value.
-
-    Attributes
-    ----------
-    metric : str
-        As in its `CellKey`.
-    value : float
-        In the unit of records (rates are fractions).
-    printed : str
-        Text to print instead of the value with the metric's decimals; "" for none.
-    exact : str
-        The published digits, if its tables have more decimals than the metric; else "".
-    tag : str or None
-        ZEBRA category.
-    interval : (float, float) or None
-        95 % bounds, in the unit of records: from the bootstrap over speakers.
-    n_target, n_nontarget : int or None
-        Numbers of trials.
-    left_out : bool
-        Trials were left out on request.
-    caveat : Caveat or None
-        The first reason why it is uninformative about privacy.
-    sources : frozenset of int
-        Numbers of the merged sources that agree on a value of original speech.
-    other_source : str
-        The source of an original-speech value, if it differs from that of the adjacent columns.
-    conditions : tuple of Condition
-        Conditions whose scores it is computed from; empty if published or not from scores.
-    speaker_sums : SpeakerSums or None
-        Counts of a word error rate or measure, from which replicates are drawn.
-    """
-
-    metric: str
-    value: float
-    tag: str | None = None
-    interval: tuple[float, float] | None = None
-    n_target: int | None = None
-    n_nontarget: int | None = None
-    left_out: bool = False
-    caveat: Caveat | None = None
-    other_source: str = ""
-    conditions: tuple[Condition, ...] = ()
-    printed: str = ""
-    exact: str = ""
-    speaker_sums: SpeakerSums | None = None
-    sources: frozenset[int] = frozenset()
-
-    @functools.cached_property
-    def text(self) -> str:
-        """The value without its unit: as printed, or with the metric's decimals."""
-        if self.printed:
-            return self.printed
-        # Published digits are decimals, which are rounded half up, as means are.
-        return describe(self.metric).format(self.value, mean=bool(self.exact))
-
-    @property
-    def is_longer(self) -> bool:
-        """Whether more decimals are printed than the metric has."""
-        return len(self.printed.partition(".")[2]) > describe(self.metric).decimals
-
-    @property
-    def withheld(self) -> bool:
-        """Whether it must be neither ranked nor graded."""
-        return self.caveat is not None and not self.caveat.ranked
+def at(*place: str | None) -> dict[str, str | None]:
+    """Return the columns of a `PLACE`; "" is a blank, too."""
+    of_place = dict(zip(PLACE, (name or None for name in place), strict=True))
+    if of_place["system"] == ORIGINAL_COLUMN and of_place["attack_model"] is not None:
+        of_place["attack_model"] = ORIGINAL_ATTACK
+    return of_place
 
 
-@dataclass(frozen=True)
-class CellKey:
-    """Identity of a value: `attack_model` is None for voice similarity, utility and listening
-    tests; original speech is the system Orig, always under `ORIGINAL_ATTACK`."""
+def place_of(row: Row) -> Place:
+    """Return the circumstances of a row side by side."""
+    return tuple(row.get(name) for name in PLACE)
 
-    metric: str
-    attack_model: str | None
-    split: str
-    data_set: str
-    gender: str
-    system: str
 
-    def __post_init__(self) -> None:
-        if self.system == ORIGINAL_COLUMN and self.attack_model is not None:
-            object.__setattr__(self, "attack_model", ORIGINAL_ATTACK)
+def text_of(row: Row) -> str:
+    """Format a value without its unit: as printed, or with the metric's decimals."""
+    if printed := row.get("printed"):
+        return str(printed)
+    # Published digits are decimals, which are rounded half up, as means are.
+    return describe(row["metric"]).format(row["value"], mean="exact" in row)
+
+
+def interval_of(row: Row) -> tuple[float, float] | None:
+    """Return the 95 % bounds of a value over speakers, if it has them."""
+    return None if row.get("low") is None else (row["low"], row["high"])
+
+
+def is_withheld(row: Row) -> bool:
+    """Tell whether a value must be neither ranked nor graded."""
+    caveat: Caveat | None = row.get("caveat")
+    return caveat is not None and not caveat.ranked
+
+
+def conditions_of(rows: Iterable[Row]) -> set[Condition]:
+    """Return the conditions whose scores rows are of, or the parts of means."""
+    parts = (part for row in rows for part in row.get("parts", (row,)))
+    return {r["record"].condition for r in parts if r.get("attack_model") and r.get("record")}
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Values by their identity.
+    """Systems side by side: the rows of their values, and what is known of their columns.
 
     Attributes
     ----------
+    rows : Measurements
+        A row for each of `PLACE`. Beside the columns of results.csv: `caveat`, the first reason why
+        it is uninformative; `left_out`, where trials were left out on request; `record`, which it
+        is of. Of published values: `printed`, the digits, or `exact`, those that are more than the
+        metric has. Of original speech: `sources`, the numbers of the merged ones that agree on it.
     systems : tuple of str
         Columns in order, without Orig.
     own : frozenset of str
@@ -148,8 +103,8 @@ class Cells:
         Notes on sources whose values must not be compared with each other.
     """
 
-    values: Mapping[CellKey, Cell]
-    systems: tuple[str, ...]
+    rows: Measurements
+    systems: tuple[str, ...] = ()
     own: frozenset[str] = frozenset()
     family: Mapping[str, str] = field(default_factory=dict)
     families: Mapping[str, Family] = field(default_factory=dict)
@@ -167,18 +122,19 @@ class Cells:
         """Return the systems in the order of the sources for an attack model."""
         return self.orders.get(attack_model, self.systems)
 
-    def get(self, key: CellKey) -> Cell | None:
-        """Return the value of a key; that of original speech for any attack model."""
-        return self.values.get(key)
+    def get(self, *place: str | None) -> Row | None:
+        """Return the row of a `PLACE`; that of original speech for any attack model."""
+        return self.rows.find(**at(*place))
 
-    def beside(self, key: CellKey, columns: Collection[str]) -> Cell | None:
-        """Return the value of a key for a table with these columns, flagging original speech from
+    def beside(self, place: Place, columns: Collection[str]) -> Row | None:
+        """Return the row of a place for a table with these columns, flagging original speech from
         another source than theirs: the first source if it has any of them, else the second."""
-        cell = self.get(key)
+        row = self.get(*place)
         of_columns = 0 if self.own.intersection(columns) else 1
-        if cell is None or len(self.sources) == 1 or not cell.sources or of_columns in cell.sources:
-            return cell
-        return replace(cell, other_source=self.sources[min(cell.sources)])
+        sources = row.get("sources") if row is not None and len(self.sources) > 1 else None
+        if row is None or not sources or of_columns in sources:
+            return row
+        return {**row, "other_source": self.sources[min(sources)]}
 
     @functools.cached_property
     def not_comparable(self) -> tuple[str, ...]:
@@ -203,54 +159,56 @@ class Cells:
     @functools.cached_property
     def measures(self) -> list[str]:
         """The measures of speech that have values."""
-        present = {key.metric for key in self.values}
+        present = {*self.rows.values("metric")}
         return [key for key in of_kind("measures") if key in present]
 
     def has(self, metric: str, attack_model: str | None = None) -> bool:
         """Whether any system has the metric (under an attack model)."""
-        keys = select(self, metric=metric, attack_model=attack_model)
-        return any(key.system != ORIGINAL_COLUMN for key in keys)
-
-
-def select(cells: Cells, **wanted: str | None) -> dict[CellKey, Cell]:
-    """Select values by parts of their keys: `select(cells, metric="eer", split="dev")`."""
-    return {
-        place: cell
-        for place, cell in cells.values.items()
-        if all(getattr(place, name) == value for name, value in wanted.items())
-    }
+        rows = self.rows.select(metric=metric, attack_model=attack_model)
+        return any(system != ORIGINAL_COLUMN for system in rows.values("system"))
 
 
 def cells_from_results(results: Results) -> Cells:
-    """Take the values of evaluated systems in the protocol's variant, under its attack models."""
-    variant = results.protocol.variant
-    values, disagree = _score_cells(results)
-    for s, metrics, preferred in (
-        *((u.condition, u.values, False) for u in results.utility),
-        # Systems are compared by the model trained on original speech, where there are several.
-        *(
-            (s.condition, s.values(variant), s.condition.asv_model == ORIGINAL)
-            for s in results.similarity
-        ),
-    ):
-        for metric, value in metrics.items():
-            system = system_column(s.system)
-            key = CellKey(metric, None, s.split, s.data_set, s.gender, system)
-            if key not in values or preferred:
-                values[key] = Cell(metric, value)
-    utility, conflicts = _utility_cells(results)
-    values |= utility
+    """Take the values of evaluated systems in the protocol's variant, under its attack models.
+
+    Where there are several: of original speech those of the first system, of voice similarity that
+    of the model trained on original speech, by which systems are compared. Values of utility that
+    differ between results folders are left out.
+    """
+    rows: list[Row] = []
+    disagree: dict[str, set[str]] = {}
+    conflicts = []
+    for of_place in grouped(_rows(results), place_of).values():
+        first, *others = of_place
+        metric = describe(first["metric"])
+        if metric.kind == "scores":
+            for row in others:
+                if text_of(row) != text_of(first):
+                    disagree.setdefault(_system(row), set()).add(row["name"])
+        elif first["metric"] == "wer" or metric.kind in ("emotion", "measures"):
+            by_system = grouped(of_place, _system)
+            alike = {s: of for s, of in by_system.items() if len({r["value"] for r in of}) == 1}
+            where = f"{first['data_set']} {first['split']}"
+            conflicts += [f"{metric.name} of {s} on {where}" for s in by_system if s not in alike]
+            if not alike:
+                continue
+            firsts = [of[0] for of in alike.values()]
+            first = next((row for row in firsts if not is_withheld(row)), firsts[-1])
+        else:
+            first = next((row for row in of_place if row.get("asv_model") == ORIGINAL), first)
+        rows.append(first)
     notes = []
     if conflicts:
         notes.append(f"Left out, as results folders differ: {abbreviate(conflicts)}")
     if disagree:
+        of_systems = [f"{counted(len(c), 'condition')} of {s}" for s, c in disagree.items()]
         notes.append(
             "Original speech differs between systems (the first one's is shown): "
-            f"{abbreviate(disagree)}"
+            f"{abbreviate(of_systems)}"
         )
     systems = tuple(system_column(s) for s in results.systems)
     return Cells(
-        values,
+        Measurements.of(rows),
         systems,
         frozenset(systems),
         notes=tuple(notes),
@@ -259,80 +217,50 @@ def cells_from_results(results: Results) -> Cells:
     )
 
 
-def _score_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
-    """Take the values of scores, and name the systems whose original speech differs."""
-    variant = results.protocol.variant
-    weak = _weak_attackers(results)
-    values: dict[CellKey, Cell] = {}
-    disagree: dict[str, set[str]] = {}
-    for r in results.verification:
-        c = r.condition
-        if c.attack_model is None:
+def _system(row: Row) -> str:
+    """Return the name of a row's system, also of original speech."""
+    return str(row["record"].condition.system)
+
+
+def _rows(results: Results) -> Iterator[Row]:
+    """Yield the rows of whole trial sets in the protocol's variant, under its attack models, and
+    word error rates by the averaged recognizer."""
+    weak = {
+        r.condition.system: Caveat(f"{r.condition.system}: {r.caveats[WEAK_ATTACKER]}", ranked=True)
+        for r in results.verification
+        if WEAK_ATTACKER in r.caveats
+    }
+    of_speech = (*results.recognition, *results.emotion, *results.measures)
+    records = (*results.verification, *results.utility, *results.similarity, *of_speech)
+    every = Measurements.of({**row, "record": r} for r in records for row in rows_of(r))
+    for row in every.select(**WHOLE).in_variant(results.protocol.variant):
+        metric, system, trial = row["metric"], row["system"], row.get("trial")
+        of_scores = describe(metric).kind == "scores"
+        if metric.startswith("stated_") or of_scores and "attack_model" not in row:
             continue
-        system = ORIGINAL_COLUMN if c.is_original else system_column(c.system)
-        intervals = r.intervals(variant)
-        for metric, value in r.values(variant).items():
-            key = CellKey(metric, c.attack_model, c.split, c.data_set, c.gender, system)
-            bounds = intervals.get(metric)
-            cell = Cell(
-                metric,
-                value,
-                r.tag(variant) if metric == "zebra_individual" else None,
-                (bounds[0], bounds[1]) if bounds else None,
-                r.n_target,
-                r.n_nontarget,
-                r.left_out > 0,
-                r.caveat(metric, variant) or weak.get(c.system),
-                conditions=(c,),
-            )
-            if not c.is_original:
-                values[key] = cell
-            elif values.setdefault(key, cell).text != cell.text:
-                disagree.setdefault(c.system, set()).add(c.name)
-    return values, [f"{counted(len(c), 'condition')} of {s}" for s, c in disagree.items()]
+        if metric == "wer":
+            is_unnamed = "language_model" not in row
+            is_partial = is_unnamed and row["record"].line.partial
+            if not (is_partial or _is_averaged(row, results.protocol)):
+                continue
+            if is_unnamed:
+                row |= {"low": None, "high": None, "record": replace(row["record"], speakers=None)}
+        first = weak.get(system) if of_scores else next(map(CAVEATS.get, row["caveats"]), None)
+        row["caveat"] = withholding_caveat(row["caveats"], metric) or first
+        row["left_out"] = bool(row.get("trials_without_score") or row.get("scores_without_trial"))
+        is_original = trial == row.get("enrollment", ORIGINAL) == ORIGINAL
+        row["system"] = ORIGINAL_COLUMN if is_original else system_column(system)
+        yield {**row, **at(*place_of(row))}
 
 
-def _utility_cells(results: Results) -> tuple[dict[CellKey, Cell], list[str]]:
-    """Word error rates by the averaged recognizer, recalls of emotions, and measures of speech; of
-    original speech the first system's. Values that differ between results folders are left out, and
-    named in the list."""
-    protocol, recognition = results.protocol, results.protocol.recognition
-    attack = protocol.average_attack
-    recognizer = {ORIGINAL: ORIGINAL, ANONYMIZED: recognition.average_model or attack.asv_model}
-    measured: list[RecognitionRecord | EmotionRecord | MeasureRecord] = [
-        r
-        for r in results.recognition
-        if r.language_model == recognition.average and r.asr_model == recognizer[r.condition.trial]
-    ]
-    # Without the path of its decoding, a partial rate is of an unknown model: blank the average.
-    partial = (r for r in results.recognition if r.line.partial and r.language_model is None)
-    unnamed = {r.condition: r for r in partial}
-    measured += (*unnamed.values(), *results.emotion, *results.measures)
-    stored: dict[tuple[str, CellKey], list[Cell]] = {}
-    for r in measured:
-        c = r.condition
-        column = ORIGINAL_COLUMN if c.trial == ORIGINAL else system_column(c.system)
-        gender = c.gender if isinstance(c, Condition) else ""
-        is_named = getattr(r, "language_model", "") is not None
-        for metric, value in r.by_variant()[""].items():
-            key = CellKey(metric, None, c.split, c.data_set, gender, column)
-            low, high = r.interval("", metric)
-            interval = None if low is None or high is None or not is_named else (low, high)
-            sums = r.speaker_sums(metric) if is_named else None
-            first = next((CAVEATS[key] for key in r.caveats), None)
-            caveat = withholding_caveat(r.caveats, metric) or first
-            cell = Cell(metric, value, interval=interval, caveat=caveat, speaker_sums=sums)
-            stored.setdefault((c.system, key), []).append(cell)
-    cells: dict[CellKey, Cell] = {}
-    conflicts = []
-    for (system, key), of_key in stored.items():
-        if len({cell.value for cell in of_key}) == 1:
-            if key not in cells or cells[key].withheld:
-                cells[key] = of_key[0]
-        else:
-            name = describe(key.metric).name
-            conflicts.append(f"{name} of {system} on {key.data_set} {key.split}")
-    return cells, conflicts
+def _is_averaged(row: Row, protocol: Protocol) -> bool:
+    """Tell whether a word error rate is by the averaged recognizer. Without the path of its
+    decoding, a partial rate is of an unknown model: it blanks the average, and has no interval."""
+    recognition = protocol.recognition
+    anonymized = recognition.average_model or protocol.average_attack.asv_model
+    recognizer = {ORIGINAL: ORIGINAL, ANONYMIZED: anonymized}
+    model = row.get("language_model"), row.get("asr_model")
+    return model == (recognition.average, recognizer[row["trial"]])
 
 
 def cells_from_published(
@@ -353,9 +281,10 @@ def cells_from_published(
     """
     systems = published.systems
     names = {s.id: f"{s.id} (published)" if s.id in beside else s.id for s in systems.systems}
-    values: dict[CellKey, PublishedValue] = {}
+    rows: dict[Place, dict[str, object]] = {}
     columns: dict[str, None] = {}
     orders: dict[str | None, dict[str, None]] = {}
+    longer: set[str] = set()
     for p in published.values:
         if tables is not None and p.table not in tables:
             continue
@@ -363,16 +292,18 @@ def cells_from_published(
         if system != ORIGINAL_COLUMN:
             columns[system] = None
             orders.setdefault(p.attack_model, {})[system] = None
-        key = CellKey(p.metric, p.attack_model, p.split, p.data_set, p.gender, system)
+        of_place = at(p.metric, p.attack_model, p.split, p.data_set, p.gender, system)
+        place = (*of_place.values(),)
         # Table 18 repeats values of Table 3 with other digits: those of the first table count.
-        values.setdefault(key, p)
-    cells = {key: Cell(p.metric, p.number, printed=p.value) for key, p in values.items()}
-    longer = {cell.metric for cell in cells.values() if cell.is_longer}
+        if place not in rows:
+            rows[place] = {**of_place, "value": p.number, "printed": p.value}
+            if len(p.value.partition(".")[2]) > describe(p.metric).decimals:
+                longer.add(p.metric)
+    for row in rows.values():
+        if row["metric"] in longer:
+            row["exact"] = row.pop("printed")
     return Cells(
-        {
-            key: replace(cell, printed="", exact=cell.printed) if cell.metric in longer else cell
-            for key, cell in cells.items()
-        },
+        Measurements.of(rows.values()),
         tuple(columns),
         family={names[s.id]: s.family for s in systems.systems},
         families=systems.families,
@@ -396,28 +327,29 @@ def merge_cells(parts: Iterable[Cells]) -> Cells:
     systems = tuple(s for part in parts for s in part.systems)
     if len(set(systems)) < len(systems):
         raise ValueError("duplicate system in two sources")
-    values: dict[CellKey, Cell] = {}
+    rows: dict[Place, Row] = {}
     for number, part in enumerate(parts):
-        for place, cell in part.values.items():
-            chosen = values.setdefault(place, cell)
-            if place.system == ORIGINAL_COLUMN and not _differ(cell, chosen):
-                values[place] = replace(chosen, sources=chosen.sources | {number})
+        for row in part.rows:
+            place = place_of(row)
+            chosen = rows.setdefault(place, row)
+            if row["system"] == ORIGINAL_COLUMN and not _differ(row, chosen):
+                rows[place] = {**chosen, "sources": chosen.get("sources", frozenset()) | {number}}
     attack_models = {a for part in parts for a in part.orders}
     of_sources = tuple(source for part in parts for source in part.sources)
     unlike = [note for part in parts for note in part.unlike_sources]
-    having = dict.fromkeys(s for part in parts if part.values for s in part.sources if s)
+    having = dict.fromkeys(s for part in parts if len(part.rows) for s in part.sources if s)
     if len(having) > 1:
         unlike.append(
             f"Values of {' and '.join(having)} are comparable only for the "
             "same trials and the same back end of the attacker"
         )
     return Cells(
-        values,
+        Measurements.of(rows.values()),
         systems,
         frozenset(s for part in parts for s in part.own),
         {system: f for part in parts for system, f in part.family.items()},
         {family: style for part in parts for family, style in part.families.items()},
-        (*(note for part in parts for note in part.notes), *_originals_note(parts, values)),
+        (*(note for part in parts for note in part.notes), *_originals_note(parts, rows.values())),
         {a: tuple(s for part in parts for s in part.columns(a)) for a in attack_models},
         of_sources,
         tuple(results for part in parts for results in part.results),
@@ -425,14 +357,13 @@ def merge_cells(parts: Iterable[Cells]) -> Cells:
     )
 
 
-def conflicting_originals(cells: Cells, places: Iterable[CellKey]) -> str:
+def conflicting_originals(cells: Cells, rows: Iterable[Row]) -> str:
     """Return a note if no single source has all these values of original speech, so that they
     cannot be averaged; "" otherwise."""
-    sources = {p: cell.sources for p in places if (cell := cells.get(p)) and cell.sources}
-    if not sources or frozenset.intersection(*sources.values()):
+    originals = [row for row in rows if row.get("sources")]
+    if not originals or frozenset.intersection(*(row["sources"] for row in originals)):
         return ""
-    elsewhere = [place for place, numbers in sources.items() if 0 not in numbers]
-    return _other_source_note(elsewhere, cells.sources)
+    return _other_source_note((r for r in originals if 0 not in r["sources"]), cells.sources)
 
 
 def system_column(system: str) -> str:
@@ -440,18 +371,14 @@ def system_column(system: str) -> str:
     return f"{system} (system)" if system == ORIGINAL_COLUMN else system
 
 
-def _originals_note(parts: list[Cells], chosen: Mapping[CellKey, Cell]) -> list[str]:
+def _originals_note(parts: list[Cells], chosen: Iterable[Row]) -> list[str]:
     """Return notes on original speech of several sources."""
-    originals = [
-        p
-        for p in chosen
-        if p.system == ORIGINAL_COLUMN and p.attack_model in (ORIGINAL_ATTACK, None)
-    ]
-    objective = [p for p in originals if not p.metric.startswith(SUBJECTIVE)]
-    elsewhere = [p for p in objective if 0 not in chosen[p].sources]
-    others = [part.values for part in parts[1:]]
-    several = [p for p in originals if sum(p in part.values for part in parts) > 1]
-    differ = [p for p in several if any(p in o and _differ(o[p], chosen[p]) for o in others)]
+    originals = [row for row in chosen if row["system"] == ORIGINAL_COLUMN]
+    objective = [row for row in originals if not row["metric"].startswith(SUBJECTIVE)]
+    elsewhere = [row for row in objective if 0 not in row["sources"]]
+    every = ((row, [part.get(*place_of(row)) for part in parts]) for row in originals)
+    several = [(row, of) for row, of in every if len(of) - of.count(None) > 1]
+    differ = [row for row, of in several if any(o is not None and _differ(o, row) for o in of)]
     notes = []
     if differ:
         notes.append(
@@ -463,12 +390,12 @@ def _originals_note(parts: list[Cells], chosen: Mapping[CellKey, Cell]) -> list[
     return notes
 
 
-def _other_source_note(elsewhere: Iterable[CellKey], sources: Sequence[str]) -> str:
-    metrics = dict.fromkeys(f"{describe(p.metric).name} ({p.split})" for p in elsewhere)
+def _other_source_note(elsewhere: Iterable[Row], sources: Sequence[str]) -> str:
+    metrics = dict.fromkeys(f"{describe(r['metric']).name} ({r['split']})" for r in elsewhere)
     first, *others = sources
     other = " or ".join(filter(None, dict.fromkeys(others))) or "another source"
     return f"Original speech: {other} if missing in {first or 'the first'}: {', '.join(metrics)}"
 
 
-def _differ(one: Cell, two: Cell) -> bool:
-    return float(one.text) != float(two.text)
+def _differ(one: Row, two: Row) -> bool:
+    return float(text_of(one)) != float(text_of(two))

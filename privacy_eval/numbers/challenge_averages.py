@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..choices import LEVEL
 from ..errors import PrivacyEvalError
@@ -12,9 +12,10 @@ from ..io.results_txt import summary_averages
 from ..metrics import describe
 from ..metrics.caveats import note_of
 from ..metrics.confidence import what_is_too_few
+from ..results.measurements import Row
 from ..results.records import Results
 from .cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, cells_from_results, system_column
-from .means import Mean, Means
+from .means import Means
 
 #: As in the summary.
 _DECIMALS = 3
@@ -23,39 +24,9 @@ _DECIMALS = 3
 _ROUNDING = 0.01
 
 
-@dataclass(frozen=True)
-class ChallengeAverage:
-    """One line of the summary.
-
-    Attributes
-    ----------
-    title : str
-        As there, e.g. `Weighted average EER dev orig`.
-    quantity : str
-        Quantity and unit, the same for all splits.
-    split : str
-    mean : Mean
-    """
-
-    title: str
-    quantity: str
-    split: str
-    mean: Mean
-
-    @property
-    def value(self) -> float | None:
-        """Percent for rates, dB, or a correlation; None where any part is missing."""
-        value = self.mean.value
-        return None if value is None else describe(self.mean.metric).printed(value)
-
-    @property
-    def text(self) -> str:
-        """The value as it is printed; "" where it is not known."""
-        return "" if self.value is None else self.mean.text(decimals=_DECIMALS)
-
-
-def challenge_averages(results: Results) -> list[ChallengeAverage]:
-    """Compute the averages of one system, in the order of the summary.
+def challenge_averages(results: Results) -> list[Row]:
+    """Compute the averages of one system, in the order of the summary: rows with their `title`
+    there, and their `quantity` and unit, the same for all splits; `printed` as there.
 
     EER of original speech and under the protocol's attack model for averages; WER of
     original speech by the recognizer trained on original speech, and of anonymized
@@ -89,15 +60,16 @@ def challenge_averages(results: Results) -> list[ChallengeAverage]:
         ),
         ("Weighted average gain of voice distinctiveness {}", "G_VD, dB", "gvd_db", None, system),
     )
-    averages = [
-        ChallengeAverage(
-            title.format(split), quantity, split, means.of(metric, attack_model, split, of)
-        )
-        for title, quantity, metric, attack_model, of in rows
-        for split in protocol.splits
-    ]
     of_edition = {protocol.shown(m) for table in protocol.paper for m in table.metrics}
-    return [a for a in averages if a.mean.metric in of_edition or not of_edition]
+    averages: list[Row] = []
+    for title, quantity, metric, attack_model, of in rows:
+        for split in protocol.splits if metric in of_edition or not of_edition else ():
+            mean = means.of(metric, attack_model, split, of)
+            form, value = describe(metric).format, mean["value"]
+            text = "" if value is None else form(value, decimals=_DECIMALS, mean=True)
+            named = {"title": title.format(split), "quantity": quantity, "printed": text}
+            averages.append({**mean, **named})
+    return averages
 
 
 def check_averages(results: Results, text: str, path: str) -> None:
@@ -109,26 +81,29 @@ def check_averages(results: Results, text: str, path: str) -> None:
         With file and line: an average that contradicts its parts.
     """
     averages = list(summary_averages(text))
-    expected = {a.title: a.value for a in challenge_averages(results)} if averages else {}
+    expected = {a["title"]: a for a in challenge_averages(results)} if averages else {}
     for line, title, value in averages:
-        mean = expected.get(title)
-        if mean is not None and abs(value - mean) > _ROUNDING:
+        of = expected.get(title)
+        if of is None or of["value"] is None:
+            continue
+        mean = describe(of["metric"]).printed(of["value"])
+        if abs(value - mean) > _ROUNDING:
             raise PrivacyEvalError(
                 f"{path}:{line}: {title}: {value:.3f} is not the average of its values, {mean:.3f}"
             )
 
 
-def summary_text(averages: Iterable[ChallengeAverage]) -> str:
+def summary_text(averages: Iterable[Row]) -> str:
     """Write the last lines of the challenge's summary; missing averages are omitted, and those
     with implausible parts named, with the reasons."""
     averages = list(averages)
-    lines = [f"{a.title}: {a.text}\n" for a in averages if a.value is not None]
-    lines += [f"No {a.title}: {a.mean.why_blank}\n" for a in averages if a.mean.withheld]
-    reasons = (f"{note_of(a.mean.caveat)}\n" for a in averages if a.mean.caveat is not None)
+    lines = [f"{a['title']}: {a['printed']}\n" for a in averages if a["value"] is not None]
+    lines += [f"No {a['title']}: {a['why_blank']}\n" for a in averages if a["withheld"]]
+    reasons = (f"{note_of(a['caveat'])}\n" for a in averages if a["caveat"] is not None)
     return "".join([*lines, *dict.fromkeys(reasons)])
 
 
-def coverage(results: Results, averages: Mapping[str, Sequence[ChallengeAverage]]) -> list[str]:
+def coverage(results: Results, averages: Mapping[str, Sequence[Row]]) -> list[str]:
     """Describe which conditions and averages of the protocol are missing for each system; systems
     with the same gaps share a line."""
     protocol = results.protocol
@@ -149,7 +124,7 @@ def coverage(results: Results, averages: Mapping[str, Sequence[ChallengeAverage]
             names = ", ".join(f"{name} ({number})" for name, number in missing.items())
             text = f"{len(expected) - missing.total()} of the protocol's {len(expected)} conditions"
             lacking.setdefault(f"{text}; missing: {names}", []).append(system)
-        if all(average.value is None for average in averages[system]):
+        if all(average["value"] is None for average in averages[system]):
             text = "no table of averages, as values of some data sets or genders are missing"
             lacking.setdefault(text, []).append(system)
     return [f"{', '.join(systems)}: {text}" for text, systems in lacking.items()]

@@ -10,9 +10,8 @@ from ..protocol.protocol import Protocol
 from ..results.measurements import Row
 from ..results.records import (
     AmountRecord,
-    AttributeRecord,
     IdentificationRecord,
-    RecognitionRecord,
+    Record,
     Results,
     SimilarityRecord,
     VerificationRecord,
@@ -23,18 +22,9 @@ OfSet = TypeVar(
 )
 
 
-def main_split(
-    protocol: Protocol,
-    records: Iterable[
-        VerificationRecord
-        | RecognitionRecord
-        | IdentificationRecord
-        | AmountRecord
-        | AttributeRecord
-    ],
-) -> str:
+def main_split(protocol: Protocol, records: Iterable[Record]) -> str:
     """Return the split that sentences describe: the last with records, usually the test set."""
-    present = {r.condition.split for r in records}
+    present = {vars(r.condition)["split"] for r in records}
     return next((s for s in reversed(protocol.splits) if s in present), protocol.splits[-1])
 
 

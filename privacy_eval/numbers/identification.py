@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ..choices import grouped
 from ..metrics.confidence import expanded_interval
 from ..metrics.identification import (
     most_often_found,
@@ -17,69 +19,22 @@ from ..metrics.identification import (
 )
 from ..metrics.pav import FloatArray
 from ..protocol.protocol import Protocol
+from ..results.measurements import Measurements, Row
 from ..results.records import IdentificationRecord
+from ..results.rows import rows_of
+from .cells import interval_of
 from .groups import by_trial_set
+
+
+def rate_of(row: Row) -> str:
+    """Write the rate of a row in percent, with its interval if there is one."""
+    return percent(row["value"], interval_of(row))
 
 
 def percent(rate: float, bounds: Sequence[float] | None = None) -> str:
     """Write a rate in percent, with its interval if there is one."""
     interval = " [{:.0f}, {:.0f}]".format(*(100 * b for b in bounds)) if bounds else ""
     return f"{100 * rate:.0f} %{interval}"
-
-
-@dataclass(frozen=True)
-class SingledOut:
-    """How often exactly one of `size` voices is accepted, the largest number that all records
-    have; `interval`: 95 % bounds, None unless all records have them."""
-
-    size: int
-    rate: float
-    interval: tuple[float, float] | None = None
-
-    @property
-    def text(self) -> str:
-        """The rate in percent, with the interval if there is one."""
-        return percent(self.rate, self.interval)
-
-
-@dataclass(frozen=True)
-class Identified:
-    """How often the right person is found in a group, and singled out.
-
-    Attributes
-    ----------
-    size : int
-        The largest group of at most 20 that all records have.
-    rank : int
-        Number of picks.
-    rate : float
-        Mean over tests.
-    singled_out : SingledOut or None
-    interval : (float, float) or None
-        95 % bounds of the rate; None unless all records have them.
-    n_tests : int
-    length : int
-        Most recordings that a test averages.
-    enrollment : float or None
-        Recordings per enrolled person, on average; None if unknown.
-    mixed : bool
-        Whether groups are of several genders.
-    """
-
-    size: int
-    rank: int
-    rate: float
-    singled_out: SingledOut | None
-    interval: tuple[float, float] | None = None
-    n_tests: int = 0
-    length: int = 1
-    enrollment: float | None = None
-    mixed: bool = False
-
-    @property
-    def chance(self) -> float:
-        """The rate of picks at random."""
-        return min(self.rank / self.size, 1)
 
 
 def counted_once(
@@ -105,101 +60,79 @@ def _by_attack(
     records: Iterable[IdentificationRecord],
 ) -> dict[tuple[str, str, str], list[IdentificationRecord]]:
     """Group records by system, attack model and split."""
-    attacks: dict[tuple[str, str, str], list[IdentificationRecord]] = {}
-    for r in records:
-        c = r.condition
-        attacks.setdefault((c.system, c.attack_model or "", c.split), []).append(r)
-    return attacks
+
+    def attack(record: IdentificationRecord) -> tuple[str, str, str]:
+        c = record.condition
+        return c.system, c.attack_model or "", c.split
+
+    return grouped(records, attack)
 
 
-def identified(
-    records: Iterable[IdentificationRecord],
-) -> dict[tuple[str, str, str], Identified]:
+def identified(records: Iterable[IdentificationRecord]) -> dict[tuple[str, str, str], Row]:
     """Average over the trial sets of each system, attack model and split; of those whose records
-    share a size and a rank."""
-    rates = {}
+    share a size and a rank.
+
+    Returns
+    -------
+    dict
+        Rows of the largest group of at most 20 that all records have, with the rate of picks at
+        random, `chance`; `length`, the most recordings that a test averages; `enrollment`, those
+        per enrolled person on average, None if unknown; `mixed`, whether groups are of several
+        genders; and `singled_out`, a row of how often exactly one voice is accepted, of the largest
+        number of voices that all records have.
+    """
+    rates: dict[tuple[str, str, str], Row] = {}
     for attack, of_attack in _by_attack(records).items():
         sizes = set.intersection(*({n for n in r.sizes if 1 < n <= 20} for r in of_attack))
+        singled = set.intersection(*(set(r.singling_out.sizes) for r in of_attack))
         ranks = {r.rank for r in of_attack}
         if sizes and len(ranks) == 1:
-            rates[attack] = _mean(of_attack, max(sizes), ranks.pop())
+            (rank,), size = ranks, max(sizes)
+            utterances = [r.enrollment_utterances for r in of_attack]
+            enrolled = sum(r.n_enrolled for r in of_attack)
+            rates[attack] = {
+                **_average(of_attack, "linkage", size),
+                "rank": rank,
+                "chance": min(rank / size, 1),
+                "n_tests": sum(r.n_tests for r in of_attack),
+                "length": max(r.length for r in of_attack),
+                "enrollment": sum(utterances) / enrolled if all(utterances) else None,
+                "mixed": any(len(r.genders) > 1 for r in of_attack),
+                "singled_out": _average(of_attack, "singling_out", max(singled))
+                if singled
+                else None,
+            }
     return rates
 
 
-def _mean(records: Sequence[IdentificationRecord], size: int, rank: int) -> Identified:
-    """Average the trial sets of an attack in groups of a size."""
-    parts = _of_linkage(records, size)
-    utterances = [r.enrollment_utterances for r in records]
-    return Identified(
-        size,
-        rank,
-        _mean_of(parts),
-        _singled_out(records),
-        _bounds(parts),
-        sum(r.n_tests for r in records),
-        max(r.length for r in records),
-        sum(utterances) / sum(r.n_enrolled for r in records) if all(utterances) else None,
-        any(len(r.genders) > 1 for r in records),
-    )
+def _average(records: Sequence[IdentificationRecord], metric: str, size: int) -> dict[str, Any]:
+    """Average the rates of trial sets in galleries of a size, weighted by tests, or by speakers who
+    are singled out.
 
-
-def _of_linkage(records: Sequence[IdentificationRecord], size: int) -> list[_Part]:
-    """Return the rates of the trial sets in groups of a size, weighted by tests."""
-    parts = []
-    for r in records:
-        index = r.sizes.index(size)
-        interval = r.intervals[index] if r.intervals else None
-        parts.append(_Part(r.linkage[index], interval, r.n_tests, {s.speaker for s in r.speakers}))
-    return parts
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A rate of a trial set, with its weight in a mean and the speakers that are known."""
-
-    value: float
-    interval: Sequence[float] | None
-    weight: int
-    speakers: set[str]
-
-
-def _mean_of(parts: Sequence[_Part]) -> float:
-    return float(np.average([p.value for p in parts], weights=[p.weight for p in parts]))
-
-
-def _bounds(parts: Sequence[_Part]) -> tuple[float, float] | None:
-    """Bound a mean over trial sets by their intervals: the distances to the bounds add up in
-    squares where the speakers of two sets differ (Zou and Donner, Statistics in Medicine 2008),
-    else as they are, which is rather too wide."""
-    total, rate = sum(p.weight for p in parts), _mean_of(parts)
+    Its bounds are those of the trial sets: the distances to the bounds add up in squares where the
+    speakers of two sets differ (Zou and Donner, Statistics in Medicine 2008), else as they are,
+    which is rather too wide. None unless all have them.
+    """
+    tables = (Measurements.of(rows_of(r)) for r in records)
+    of_size = {"metric": metric, "gallery": size, "group_by": None, "speaker": None}
+    rows = [row for of in tables if (row := of.find(**of_size)) is not None]
+    weights = [row["n_tests" if metric == "linkage" else "n_speakers"] for row in rows]
+    rate = float(np.average([row["value"] for row in rows], weights=weights))
+    mean = {"metric": metric, "gallery": size, "value": rate}
+    if not all("low" in row for row in rows):
+        return mean
     groups: list[tuple[set[str], FloatArray]] = []
-    for p in parts:
-        if p.interval is None:
-            return None
-        distances = np.abs(np.array(p.interval) - p.value) * p.weight / total
-        speakers = p.speakers
+    for r, row, weight in zip(records, rows, weights, strict=True):
+        bounds = np.array([row["low"], row["high"]])
+        distances = np.abs(bounds - row["value"]) * weight / sum(weights)
+        speakers = {s.speaker for s in r.speakers}
         shared = [g for g in groups if not speakers or not g[0] or g[0] & speakers]
         groups = [g for g in groups if g not in shared]
         for others, more in shared:
             speakers, distances = speakers | others, distances + more
         groups.append((speakers, distances))
     below, above = np.sqrt(np.sum([distances**2 for _, distances in groups], axis=0))
-    return max(rate - float(below), 0.0), min(rate + float(above), 1.0)
-
-
-def _singled_out(records: Sequence[IdentificationRecord]) -> SingledOut | None:
-    """Average how often exactly one voice is accepted; None if the trial sets share no size."""
-    sizes = set.intersection(*(set(r.singling_out.sizes) for r in records))
-    if not sizes:
-        return None
-    size, parts = max(sizes), []
-    for r in records:
-        curve = r.singling_out
-        index = curve.sizes.index(size)
-        interval = curve.intervals[index] if curve.intervals else None
-        speakers = {s.speaker for s in r.speakers}
-        parts.append(_Part(curve.values[index], interval, curve.n_speakers, speakers))
-    return SingledOut(size, _mean_of(parts), _bounds(parts))
+    return {**mean, "low": max(rate - float(below), 0.0), "high": min(rate + float(above), 1.0)}
 
 
 @dataclass(frozen=True)

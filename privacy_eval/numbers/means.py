@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..choices import LEVEL
 from ..metrics import Caveat, describe
 from ..metrics.caveats import worst_caveat
 from ..metrics.confidence import (
+    BootstrapReplicates,
     difference_p_value,
     expanded_interval,
     least_replicates,
@@ -22,9 +22,8 @@ from ..metrics.confidence import (
 )
 from ..protocol.protocol import Protocol, RecognitionSet
 from ..results.arrays import StoredArrays
-from ..results.records import VerificationRecord
-from ..tree.conditions import Condition
-from .cells import Cell, CellKey, Cells, conflicting_originals
+from ..results.measurements import Row
+from .cells import Cells, Place, conflicting_originals, interval_of, is_withheld
 
 # Significant digits of a mean, fewer than a double has: the mean of 0.1 and 0.2 is 0.15.
 _DIGITS = 14
@@ -33,116 +32,6 @@ _DIGITS = 14
 NO_VALUES, LACKS = "no values", "no value of"
 
 _DESIGN = ("bootstrap_design", "bootstrap_seed", "bootstrap_speakers")
-
-
-@dataclass(frozen=True, eq=False)
-class MeanReplicates:
-    """A mean in each bootstrap replicate.
-
-    Attributes
-    ----------
-    values : array, shape (replicates,)
-    n_speakers : int
-        Fewest of any condition, so that the interval is rather too wide.
-    drawn : tuple
-        What determines the speakers of each replicate.
-    """
-
-    values: NDArray[np.float64]
-    n_speakers: int
-    drawn: tuple[tuple[str, str, str, int], ...]
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 % bounds of the mean."""
-        bounds = expanded_interval(self.values, self.n_speakers, LEVEL)
-        return bounds.low, bounds.high
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A weighted mean of a metric.
-
-    Attributes
-    ----------
-    metric : str
-    of_present : float or None
-        Mean of the parts that have a value, in the unit of records; None if none has, or if one
-        must not be ranked.
-    parts : tuple of Cell
-        Their values. A part without weight is neither here nor missing.
-    weights : tuple of float
-        Of the parts.
-    missing : tuple of str
-        Names of the parts without a value, or why the parts cannot be averaged.
-    withheld : tuple of str
-        Names of the parts that must be neither ranked nor averaged, or that failed.
-    means : Means or None
-        Where the parts have bootstrap replicates.
-    """
-
-    metric: str
-    of_present: float | None
-    parts: tuple[Cell, ...] = ()
-    missing: tuple[str, ...] = ()
-    withheld: tuple[str, ...] = ()
-    weights: tuple[float, ...] = ()
-    means: Means | None = field(default=None, repr=False, compare=False)
-
-    @functools.cached_property
-    def replicates(self) -> MeanReplicates | None:
-        """The mean in each bootstrap replicate; None unless every part has replicates."""
-        return self.means.replicates(self) if self.means is not None else None
-
-    @property
-    def value(self) -> float | None:
-        """The mean in the unit of records; None if any part is missing or withheld."""
-        return None if self.missing else self.of_present
-
-    @property
-    def caveat(self) -> Caveat | None:
-        """The reason why parts of it are withheld, if there is one."""
-        return worst_caveat(cell.caveat for cell in self.parts)
-
-    @property
-    def why_blank(self) -> str:
-        """Why it has no value, with the first of the parts; "" if it has one."""
-        if not self.parts:
-            return NO_VALUES
-        names = self.withheld or self.missing
-        listed = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
-        share = f"{len(names)} of {len(self.missing) + len(self.parts)}"
-        if self.caveat is not None:
-            return f"{self.caveat.word}: {share} values, {listed}"
-        return f"{LACKS} {share}: {listed}" if names else ""
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """95 % bounds; without replicates that of the only part, if it has one."""
-        if self.replicates is None and len(self.parts) == 1 and not self.missing:
-            return self.parts[0].interval
-        return self.replicates.interval if self.replicates is not None else None
-
-    def text(self, *, detailed: bool = False, decimals: int | None = None) -> str:
-        """Format the mean of the parts that have a value; "" if none has, or one is withheld."""
-        if self.of_present is None:
-            return ""
-        form = describe(self.metric).format
-        return form(self.of_present, detailed=detailed, decimals=decimals, mean=True)
-
-    @property
-    def cell(self) -> Cell | None:
-        """The mean beside the values of a table or figure; None if it has no value."""
-        if self.value is None:
-            return None
-        return Cell(
-            self.metric,
-            self.value,
-            tag="",
-            left_out=any(cell.left_out for cell in self.parts),
-            conditions=tuple(c for cell in self.parts for c in cell.conditions),
-            printed=self.text(),
-        )
 
 
 def averaged_sets(protocol: Protocol, metric: str) -> list[tuple[str, str, float]]:
@@ -165,21 +54,54 @@ def decoded_sets(protocol: Protocol, metric: str) -> Sequence[RecognitionSet]:
     return {"wer": protocol.recognition.data_sets, "uar": protocol.emotion}.get(metric, ())
 
 
-def mean_of_keys(cells: Cells, metric: str, weights: Mapping[CellKey, float]) -> Mean:
-    """Average the values of keys by their weights."""
-    weights = {key: weight for key, weight in weights.items() if weight}
-    present = {key: cell for key in weights if (cell := cells.get(key)) is not None}
-    names = {key: f"{key.data_set} {key.gender}".strip() for key in weights}
-    missing = [name for key, name in names.items() if key not in present]
-    withheld = tuple(names[key] for key, cell in present.items() if cell.withheld)
-    if present and not withheld and any(key.system in cells.failed for key in weights):
-        withheld = tuple(missing)
-    if conflict := conflicting_originals(cells, weights):
+def mean_of(cells: Cells, metric: str, weights: Mapping[Place, float]) -> dict[str, Any]:
+    """Average the values of places by their weights; one without weight is no part.
+
+    Returns
+    -------
+    dict
+        A row: its `value` is blank, and `why_blank` says why, if any of the `parts` (rows, with
+        their `weights`) is `missing` or `withheld`: names of those without a value, or why they
+        cannot be averaged, and of those that must be neither ranked nor averaged, or that failed.
+        `of_present`, as `printed`, is the mean of those with a value, unless one is withheld. It
+        has no ZEBRA category.
+    """
+    weights = {place: weight for place, weight in weights.items() if weight}
+    present = {place: row for place in weights if (row := cells.get(*place)) is not None}
+    names = {place: " ".join(filter(None, place[3:5])) for place in weights}
+    missing = [name for place, name in names.items() if place not in present]
+    withheld = [names[place] for place, row in present.items() if is_withheld(row)]
+    if present and not withheld and any(place[-1] in cells.failed for place in weights):
+        withheld = list(missing)
+    if conflict := conflicting_originals(cells, present.values()):
         missing.append(conflict)
-    values = [] if withheld else [(weights[key], cell.value) for key, cell in present.items()]
-    of_present = tuple(weights[key] for key in present)
-    parts = tuple(present.values())
-    return Mean(metric, _weighted_mean(values), parts, tuple(missing), withheld, of_present)
+    values = [] if withheld else [(weights[place], row["value"]) for place, row in present.items()]
+    mean, caveat = _weighted_mean(values), worst_caveat(r.get("caveat") for r in present.values())
+    return {
+        "metric": metric,
+        "value": None if missing else mean,
+        "of_present": mean,
+        "printed": "" if mean is None else describe(metric).format(mean, mean=True),
+        "tag": "",
+        "caveat": caveat,
+        "why_blank": _why_blank(withheld or missing, len(missing), len(present), caveat),
+        "parts": tuple(present.values()),
+        "weights": [weights[place] for place in present],
+        "missing": missing,
+        "withheld": withheld,
+        "left_out": any(row.get("left_out") for row in present.values()),
+    }
+
+
+def _why_blank(names: Sequence[str], missing: int, present: int, caveat: Caveat | None) -> str:
+    """Say why a mean has no value, with the first of the parts; "" if it has one."""
+    listed = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+    share = f"{len(names)} of {missing + present}"
+    if not present:
+        return NO_VALUES
+    if caveat is not None:
+        return f"{caveat.word}: {share} values, {listed}"
+    return f"{LACKS} {share}: {listed}" if names else ""
 
 
 def _weighted_mean(parts: Sequence[tuple[float, float]]) -> float | None:
@@ -203,116 +125,84 @@ class Means:
     cells : Cells
     protocol : Protocol
         Its data sets and genders are averaged over, with its weights.
-    records : mapping
-        Those of evaluated systems, by condition.
     arrays : StoredArrays
         Replicates of the records.
     """
 
     cells: Cells
     protocol: Protocol
-    records: Mapping[Condition, VerificationRecord] = field(default_factory=dict)
     arrays: StoredArrays = field(default_factory=lambda: StoredArrays(()))
-    _computed: dict[tuple[str, str | None, str, str], Mean] = field(
+    _computed: dict[tuple[str, str | None, str, str], Row] = field(
         default_factory=dict, init=False, repr=False
     )
 
-    def of(self, metric: str, attack_model: str | None, split: str, system: str) -> Mean:
-        """Average a metric over data sets and genders with the protocol's weights. Values of
-        original speech are averaged only if a single source has them all."""
+    def of(self, metric: str, attack_model: str | None, split: str, system: str) -> Row:
+        """Average a metric over data sets and genders with the protocol's weights: a row as of
+        `mean_of`, with its bounds and, if every part has them, its `replicates`. Values of original
+        speech are averaged only if a single source has them all."""
         key = metric, attack_model, split, system
         if key not in self._computed:
-            weights = {
-                CellKey(metric, attack_model, split, data_set, gender, system): weight
+            weights: dict[Place, float] = {
+                (metric, attack_model, split, data_set, gender, system): weight
                 for data_set, gender, weight in averaged_sets(self.protocol, metric)
             }
-            mean = mean_of_keys(self.cells, metric, weights)
-            self._computed[key] = replace(mean, means=self)
+            mean = mean_of(self.cells, metric, weights)
+            drawn = self._replicates(mean) if mean["value"] is not None else None
+            is_of_one = len(mean["parts"]) == 1 and not mean["missing"]
+            bounds = interval_of(mean["parts"][0]) if is_of_one else None
+            if drawn is not None:
+                of_drawn = drawn.interval(metric, LEVEL)
+                bounds = of_drawn.low, of_drawn.high
+            low, high = bounds or (None, None)
+            of = {"attack_model": attack_model, "split": split, "system": system}
+            self._computed[key] = {**mean, **of, "replicates": drawn, "low": low, "high": high}
         return self._computed[key]
 
-    def replicates(self, mean: Mean) -> MeanReplicates | None:
-        """Average the replicates of a mean's parts; None if any of them has none."""
-        if mean.value is None:
-            return None
-        parts = [self._of_cell(mean.metric, cell) for cell in mean.parts]
+    def _replicates(self, mean: Row) -> BootstrapReplicates | None:
+        """Average the replicates of a mean's parts; None if any of them has none. Its design tells
+        which speakers were drawn in each, and its speakers are the fewest of any part, so that the
+        interval is rather too wide."""
+        parts = [self._of_row(row) for row in mean["parts"]]
         drawn = [part for part in parts if part is not None]
-        size = drawn[0].values.size if drawn else 0
-        if len(drawn) < len(parts) or any(part.values.size != size for part in drawn):
+        values = [value for _, of in drawn for value in of.values.values()]
+        size = values[0].size if drawn else 0
+        if len(drawn) < len(parts) or any(of_part.size != size for of_part in values):
             return None
-        n_speakers = min(part.n_speakers for part in drawn)
+        n_speakers = min(of.n_speakers for _, of in drawn)
         if size < 2 or n_speakers < 2:
             return None
-        weighted = [w * part.values for w, part in zip(mean.weights, drawn, strict=True)]
+        weighted = [w * of_part for w, of_part in zip(mean["weights"], values, strict=True)]
+        average = np.sum(weighted, axis=0) / sum(mean["weights"])
         # The number of replicates goes with what was drawn: the first n of more are the same.
-        design = tuple(entry for part in drawn for entry in part.drawn)
-        values = np.sum(weighted, axis=0) / sum(mean.weights)
-        return MeanReplicates(values, n_speakers, (*design, ("", "", "", size)))
+        design = repr(([(*place, of.design, of.seed) for place, of in drawn], size))
+        return BootstrapReplicates({mean["metric"]: average}, n_speakers, design, 0)
 
-    def _of_cell(self, metric: str, cell: Cell) -> MeanReplicates | None:
-        """Draw the replicates of a word error rate or measure, or read those of a condition."""
-        if cell.speaker_sums is not None:
-            drawn = cell.speaker_sums.bootstrap()
-            design = "", "", drawn.design, drawn.seed
-            (values,) = drawn.values.values()
-            return MeanReplicates(values, drawn.n_speakers, (design,))
-        name = f"bootstrap_{self.protocol.variant}_{metric}"
-        record = self.records.get(cell.conditions[0]) if len(cell.conditions) == 1 else None
+    def _of_row(self, row: Row) -> tuple[tuple[str, ...], BootstrapReplicates] | None:
+        """Draw the replicates of a word error rate or measure, or read those of a condition with
+        its place, as speakers of other places are other ones."""
+        record, metric, variant = row.get("record"), row["metric"], self.protocol.variant
         if record is None:
             return None
-        arrays = self.arrays.replicates(record, self.protocol.variant)
+        if (sums := record.speaker_sums(metric)) is not None:
+            return (), sums.bootstrap()
+        name, of_scores = f"bootstrap_{variant}_{metric}", describe(metric).kind == "scores"
+        arrays = self.arrays.replicates(record, variant) if of_scores else {}
         if not {name, *_DESIGN} <= arrays.keys():
             return None
-        c, seed = record.condition, int(arrays["bootstrap_seed"])
-        place = c.data_set, c.gender, str(arrays["bootstrap_design"]), seed
-        values, n_speakers = arrays[name].astype(np.float64), int(arrays["bootstrap_speakers"])
-        return MeanReplicates(values, n_speakers, (place,))
+        design, seed, n_speakers = (arrays[key].item() for key in _DESIGN)
+        values = {metric: arrays[name].astype(np.float64)}
+        drawn = BootstrapReplicates(values, int(n_speakers), str(design), int(seed))
+        return (row["data_set"], row["gender"]), drawn
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A mean compared with another one of the same draws.
-
-    Attributes
-    ----------
-    other : str
-        Name of what has the other mean.
-    value : float
-        Difference of the means, in the unit of records.
-    interval : (float, float)
-        95 % bounds, from the differences in each replicate.
-    p_value : float
-        Two-sided, for the hypothesis of no difference.
-    p_value_is_bound : bool
-        Whether the number of replicates only gives an upper bound.
-    better : bool
-        Whether the interval is on the more private side of 0.
-    too_few : {"", "speakers", "replicates"}
-        What is too few for any difference to be significant.
-    """
-
-    other: str
-    value: float
-    interval: tuple[float, float]
-    p_value: float
-    p_value_is_bound: bool
-    better: bool
-    too_few: str = ""
-
-    @property
-    def significant(self) -> bool:
-        """Whether the interval leaves out 0, from enough replicates."""
-        low, high = self.interval
-        return (low > 0 or high < 0) and self.p_value < 1 - LEVEL
-
-
-def is_paired(one: Mean, other: Mean) -> bool:
+def is_paired(one: Row, other: Row) -> bool:
     """Tell whether two means have replicates of the same draws of speakers."""
-    first, second = one.replicates, other.replicates
-    return first is not None and second is not None and first.drawn == second.drawn
+    first, second = one.get("replicates"), other.get("replicates")
+    return first is not None and second is not None and first.design == second.design
 
 
-def difference(one: Mean, other: Mean, *, named: str, sign: int = 1) -> Difference:
-    """Compare a mean with another one of the same draws.
+def difference(one: Row, other: Row, *, named: str, sign: int = 1) -> dict[str, Any]:
+    """Compare a mean of available parts with another one of the same draws.
 
     Parameters
     ----------
@@ -320,23 +210,43 @@ def difference(one: Mean, other: Mean, *, named: str, sign: int = 1) -> Differen
         What has the other mean.
     sign : {1, -1}
         -1 if lower values are more private.
+
+    Returns
+    -------
+    dict
+        A row `against` what has the other mean, with its bounds from the differences in each
+        replicate, and the two-sided `p`, or an upper bound of it if `p_is_bound`: too few
+        replicates. `too_few` names what is too few for any difference to be significant (speakers
+        or replicates), `better` whether the interval is on the more private side of 0.
     """
-    first, second = one.replicates, other.replicates
-    assert first is not None and second is not None
-    assert one.of_present is not None and other.of_present is not None
-    differences = subtract(first.values, second.values)
-    bounds = expanded_interval(differences, first.n_speakers, LEVEL)
-    p_value = difference_p_value(differences, first.n_speakers)
-    low = min(sign * bounds.low, sign * bounds.high)
+    metric = one["metric"]
+    first, second = (of["replicates"].values[metric] for of in (one, other))
+    differences, n_speakers = subtract(first, second), one["replicates"].n_speakers
+    bounds = expanded_interval(differences, n_speakers, LEVEL)
+    p = difference_p_value(differences, n_speakers)
+    least = least_p_value(one["replicates"])
+    needed = least_replicates(n_speakers, LEVEL)
     # The p-value is stricter than the interval only if the replicates are too few for 95 %.
-    better = low > 0 and p_value < 1 - LEVEL
-    least = least_p_value(first)
-    needed = least_replicates(first.n_speakers, LEVEL)
-    is_bound, too_few = p_value <= least, what_is_too_few(needed) if least >= 1 - LEVEL else ""
-    value = float(subtract(one.of_present, other.of_present))
-    return Difference(named, value, (bounds.low, bounds.high), p_value, is_bound, better, too_few)
+    is_clear, low = p < 1 - LEVEL, min(sign * bounds.low, sign * bounds.high)
+    return {
+        "metric": metric,
+        "against": named,
+        "value": float(subtract(one["of_present"], other["of_present"])),
+        "low": bounds.low,
+        "high": bounds.high,
+        "p": p,
+        "p_is_bound": p <= least,
+        "too_few": what_is_too_few(needed) if least >= 1 - LEVEL else "",
+        "better": low > 0 and is_clear,
+        "significant": (bounds.low > 0 or bounds.high < 0) and is_clear,
+    }
 
 
-def least_p_value(replicates: MeanReplicates) -> float:
+def size_of(replicates: BootstrapReplicates) -> int:
+    """Return the number of replicates."""
+    return next(of.size for of in replicates.values.values())
+
+
+def least_p_value(replicates: BootstrapReplicates) -> float:
     """Compute the p-value where every replicate has the same sign."""
-    return difference_p_value(np.ones(replicates.values.size), replicates.n_speakers)
+    return difference_p_value(np.ones(size_of(replicates)), replicates.n_speakers)

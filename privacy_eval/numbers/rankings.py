@@ -4,21 +4,20 @@ from the stored bootstrap replicates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from ..attackers.fusion import Strongest
-from ..choices import LEVEL
 from ..errors import UsageError
-from ..metrics import CAVEATS, METRICS
+from ..metrics import METRICS
 from ..metrics.caveats import RAW_SPEECH, SAME_SCORES
-from ..metrics.confidence import least_replicates
+from ..metrics.confidence import BootstrapReplicates
 from ..protocol.protocol import Protocol
+from ..results.measurements import Row
 from ..results.records import VerificationRecord
 from .attackers import Tried
-from .cells import ORIGINAL_COLUMN, select, system_column
-from .means import LACKS, NO_VALUES, Difference, Mean, Means, difference, is_paired, least_p_value
+from .cells import ORIGINAL_COLUMN, system_column
+from .means import LACKS, NO_VALUES, Means, difference, is_paired
 
 
 def ranking_metrics() -> list[str]:
@@ -33,75 +32,22 @@ def check_ranking_metric(metric: str) -> None:
 
 
 @dataclass(frozen=True)
-class RankedSystem:
-    """One system of the ranking.
-
-    Attributes
-    ----------
-    system : str
-    mean : Mean
-        Of all data sets and genders, without a caveat.
-    next : Difference or None
-        With the next system of the same draws; None if there is none.
-    why_not : str
-        Why the next evaluated system cannot be paired, if none can be.
-    tried : Tried or None
-        All attackers, where others than the challenge's own were tried.
-    """
-
-    system: str
-    mean: Mean
-    next: Difference | None = None
-    why_not: str = ""
-    tried: Tried | None = None
-
-    @property
-    def strongest(self) -> Strongest | None:
-        """The strongest attacker, if several were measured in the same replicates."""
-        return self.tried.strongest if self.tried is not None else None
-
-    @property
-    def value(self) -> float:
-        """The average, in the unit of records."""
-        assert self.mean.value is not None
-        return self.mean.value
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """95 % bounds; None without replicates."""
-        return self.mean.interval
-
-
-@dataclass(frozen=True)
 class Ranking:
     """A ranking of systems, the most private first.
 
     Attributes
     ----------
+    means : Means
+        Of evaluated systems, with their replicates, and of published ones.
     metric : str
     attack_model : str or None
     split : str
-    protocol : Protocol
-        Its data sets and genders are averaged over.
-    ranked : tuple of RankedSystem
+    ranked : tuple of mapping
+        Rows of means, without a caveat: `next`, the difference to the next system of the same
+        draws, if there is one, or `why_not`, why the next evaluated system cannot be paired;
+        `tried`, all attackers, where others than the challenge's own were tried.
     unranked : mapping
         Systems without a rank, each with the reason.
-    replicates : tuple of int
-        Numbers of bootstrap replicates; empty if there are none.
-    least_replicates : float
-        Number of replicates that the level requires for the system with the fewest speakers.
-    n_speakers : int
-        Those of that system; 0 without replicates.
-    least_p_value : float
-        The smallest that the replicates and speakers of every system can reach.
-    own : frozenset of str
-        Evaluated systems; the others are published.
-    records : tuple of VerificationRecord
-        Those that averages of evaluated systems are over.
-    caveats : tuple of str
-        Reasons of caveats on systems, not on single values.
-    not_comparable : tuple of str
-        Notes on values that must not be compared.
     shared_sets : str
         The data sets (and gender) that all systems have, if only these are averaged over.
     lacking : tuple of str
@@ -110,23 +56,44 @@ class Ranking:
         Ordered by the strongest attacker of each system, not by the mean.
     """
 
+    means: Means
     metric: str
     attack_model: str | None
     split: str
-    protocol: Protocol
-    ranked: tuple[RankedSystem, ...]
+    ranked: tuple[Row, ...]
     unranked: Mapping[str, str]
-    replicates: tuple[int, ...]
-    least_replicates: float = 0.0
-    n_speakers: int = 0
-    least_p_value: float = 0.0
-    own: frozenset[str] = frozenset()
-    records: tuple[VerificationRecord, ...] = ()
-    caveats: tuple[str, ...] = ()
-    not_comparable: tuple[str, ...] = ()
     shared_sets: str = ""
     lacking: tuple[str, ...] = ()
     by_strongest: bool = False
+
+    @property
+    def protocol(self) -> Protocol:
+        """Its data sets and genders are averaged over."""
+        return self.means.protocol
+
+    @property
+    def own(self) -> frozenset[str]:
+        """Evaluated systems; the others are published."""
+        return self.means.cells.own
+
+    @property
+    def replicates(self) -> list[BootstrapReplicates]:
+        """Those of the ranked systems that have some."""
+        return [r["replicates"] for r in self.ranked if r["replicates"] is not None]
+
+    @property
+    def records(self) -> list[VerificationRecord]:
+        """Those of scores that averages of evaluated systems are over."""
+        sets = {(d.id, g) for d in self.protocol.data_sets for g in self.protocol.genders}
+        place = self.attack_model, self.split
+        records = (r for of in self.means.cells.results for r in of.verification)
+        return [
+            r
+            for r in records
+            if self.attack_model is not None
+            and (r.condition.attack_model, r.condition.split) == place
+            and (r.condition.data_set, r.condition.gender) in sets
+        ]
 
     @property
     def is_empty(self) -> bool:
@@ -145,21 +112,21 @@ def with_attackers(
     }
     if ranking.metric != ranking.protocol.eer or ranking.shared_sets or not of_systems:
         return ranking
-    ranked = [replace(r, tried=of_systems.get(r.system)) for r in ranking.ranked]
+    ranked = [{**r, "tried": of_systems.get(r["system"])} for r in ranking.ranked]
     if not by_strongest:
         return replace(ranking, ranked=tuple(ranked))
-    every = frozenset().union(*(r.tried.titles for r in ranked if r.tried is not None))
+    every = frozenset().union(*(of.titles for r in ranked if (of := r["tried"]) is not None))
     lowest: dict[str, float] = {}
     without: dict[str, str] = {}
     for r in ranked:
-        if r.tried is None or r.tried.lowest is None:
-            without[r.system] = _ONE_ATTACKER
-        elif r.tried.titles != every:
-            without[r.system] = _OTHER_ATTACKERS
+        if r["tried"] is None or r["tried"].lowest is None:
+            without[r["system"]] = _ONE_ATTACKER
+        elif r["tried"].titles != every:
+            without[r["system"]] = _OTHER_ATTACKERS
         else:
-            lowest[r.system] = r.tried.lowest.value
-    order = [replace(r, next=None, why_not="") for r in ranked if r.system in lowest]
-    order.sort(key=lambda r: -lowest[r.system])
+            lowest[r["system"]] = r["tried"].lowest["of_present"]
+    order = [{**r, "next": None, "why_not": ""} for r in ranked if r["system"] in lowest]
+    order.sort(key=lambda r: -lowest[r["system"]])
     unranked = {**without, **ranking.unranked}
     return replace(ranking, ranked=tuple(order), unranked=unranked, by_strongest=True)
 
@@ -192,9 +159,10 @@ def _shared_sets(means: Means, ranking: Ranking) -> Protocol | None:
     values, of all genders or of one; None if there are none."""
     protocol, attack = means.protocol, ranking.attack_model
     present: dict[str, set[tuple[str, str]]] = {}
-    for key in select(means.cells, metric=ranking.metric, attack_model=attack, split=ranking.split):
-        if key.system != ORIGINAL_COLUMN:
-            present.setdefault(key.system, set()).add((key.data_set, key.gender))
+    table = means.cells.rows.select(metric=ranking.metric, attack_model=attack, split=ranking.split)
+    for row in table:
+        if row["system"] != ORIGINAL_COLUMN:
+            present.setdefault(row["system"], set()).add((row["data_set"], row["gender"]))
     common = set.intersection(*present.values()) if present else set()
     choices = []
     for genders in (tuple(protocol.genders), *((g,) for g in protocol.genders)):
@@ -216,7 +184,6 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
     Parameters
     ----------
     means : Means
-        Of evaluated systems, with their replicates, and of published ones.
     metric, attack_model, split : str
         `metric` is one of `ranking_metrics()`, or `wer`; the attack model is by default the one
         that the protocol averages. Of metrics without attack models only `wer` has replicates.
@@ -231,65 +198,22 @@ def rank(means: Means, *, metric: str, attack_model: str | None = None, split: s
     protocol, cells = means.protocol, means.cells
     if attack_model is None and METRICS[metric].kind == "scores":
         attack_model = protocol.average_attack_model
-    records = means.records.values()
     held = {
         system_column(r.condition.system): why
         for key, why in _HELD.items()
-        for r in records
+        for of in cells.results
+        for r in of.verification
         if key in r.caveats
     }
     of_systems = {s: means.of(metric, attack_model, split, s) for s in cells.systems}
     sign = 1 if METRICS[metric].best == "higher" else -1
     # A stable sort: equal systems keep the order of the columns.
-    complete = (
-        RankedSystem(s, m) for s, m in of_systems.items() if m.value is not None and s not in held
-    )
-    order = sorted(complete, key=lambda r: -sign * r.value)
-    ranked = []
-    for index, one in enumerate(order):
-        if one.mean.replicates is not None:
-            one = _compared(one, order[index + 1 :], sign, cells.own)
-        ranked.append(one)
-    unranked = {
-        system: mean.why_blank for system, mean in of_systems.items() if mean.value is None
-    } | {s: why for s, why in held.items() if s in of_systems}
-    drawn = [r.mean.replicates for r in order if r.mean.replicates is not None]
-    numbers = tuple(sorted({r.values.size for r in drawn}))
-    least = max((least_replicates(r.n_speakers, LEVEL) for r in drawn), default=0.0)
-    n_speakers = min((r.n_speakers for r in drawn), default=0)
-    p_values = (least_p_value(r) for r in drawn)
-    values = select(cells, metric=metric, attack_model=attack_model, split=split).values()
-    caveats = [cell.caveat for cell in values if cell.caveat is not None]
-    return Ranking(
-        metric=metric,
-        attack_model=attack_model,
-        split=split,
-        protocol=protocol,
-        ranked=tuple(ranked),
-        unranked=unranked,
-        replicates=numbers,
-        least_replicates=least,
-        n_speakers=n_speakers,
-        least_p_value=max(p_values, default=0.0),
-        own=cells.own,
-        records=tuple(_averaged_records(means, attack_model, split)),
-        caveats=tuple(dict.fromkeys(c.reason for c in caveats if c not in CAVEATS.values())),
-        not_comparable=cells.scores_not_comparable
-        if METRICS[metric].kind == "scores"
-        else cells.not_comparable,
-    )
-
-
-def _averaged_records(
-    means: Means, attack_model: str | None, split: str
-) -> Iterator[VerificationRecord]:
-    """Yield the records of scores that are averaged over."""
-    if attack_model is None:
-        return
-    sets = {(d.id, g) for d in means.protocol.data_sets for g in means.protocol.genders}
-    for c, record in means.records.items():
-        if (c.attack_model, c.split) == (attack_model, split) and (c.data_set, c.gender) in sets:
-            yield record
+    complete = (m for s, m in of_systems.items() if m["value"] is not None and s not in held)
+    order = sorted(complete, key=lambda m: -sign * m["value"])
+    ranked = [_compared(one, order[n:], sign, cells.own) for n, one in enumerate(order, 1)]
+    unranked = {s: m["why_blank"] for s, m in of_systems.items() if m["value"] is None}
+    unranked |= {s: why for s, why in held.items() if s in of_systems}
+    return Ranking(means, metric, attack_model, split, tuple(ranked), unranked)
 
 
 #: Reasons why a system is not ranked.
@@ -301,19 +225,19 @@ _HELD = {
 }
 
 
-def _compared(
-    one: RankedSystem, others: Sequence[RankedSystem], sign: int, own: AbstractSet[str]
-) -> RankedSystem:
+def _compared(one: Row, others: Sequence[Row], sign: int, own: AbstractSet[str]) -> Row:
     """Compare a system with the first of the others that has the same draws: published systems,
     which have no replicates, and submissions with other trials may be in between."""
-    resampled = [r for r in others if r.mean.replicates is not None]
+    if one["replicates"] is None:
+        return one
+    resampled = [other for other in others if other["replicates"] is not None]
     for other in resampled:
-        if is_paired(one.mean, other.mean):
-            following = difference(one.mean, other.mean, named=other.system, sign=sign)
-            return replace(one, next=following)
+        if is_paired(one, other):
+            following = difference(one, other, named=other["system"], sign=sign)
+            return {**one, "next": following}
     if resampled:
         why_not = "not paired: different trials, speakers, seed or number of replicates"
-        return replace(one, why_not=why_not)
-    if any(r.system in own for r in others):
-        return replace(one, why_not="not paired: no replicates of one of the two")
+        return {**one, "why_not": why_not}
+    if any(other["system"] in own for other in others):
+        return {**one, "why_not": "not paired: no replicates of one of the two"}
     return one

@@ -17,19 +17,17 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol, bundled
 from ..protocol.published import published_names
 from ..results.arrays import StoredArrays
 from ..results.attacker_costs import AttackerCosts, read_costs
-from ..results.measurements import Measurements
+from ..results.measurements import Measurements, Row
 from ..results.record_files import made_by_user
 from ..results.records import (
-    AmountRecord,
-    AttributeRecord,
     IdentificationRecord,
     Results,
     VerificationRecord,
     merge,
 )
 from ..results.rows import measurements_of
-from ..results.signature import network_notes, signature
-from .attackers import Attack, Tried, attacks, least_private, tried
+from ..results.signature import signature
+from .attackers import Tried, attacks, tried
 from .cells import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
@@ -39,24 +37,18 @@ from .cells import (
     merge_cells,
     system_column,
 )
-from .challenge_averages import ChallengeAverage, challenge_averages, coverage, too_few_replicates
-from .disclosures import attribute_records, with_most_speech
-from .groups import group_columns, lacking_groups, main_split
+from .challenge_averages import challenge_averages, coverage, too_few_replicates
+from .groups import group_columns, main_split
 from .identification import (
-    Identified,
-    Overlap,
     WorstProtected,
     counted_once,
     identified,
-    mean_halves,
-    overlaps,
     worst_protected,
 )
-from .means import Mean, Means, averaged_conditions
+from .means import Means
 from .rankings import Ranking, rank, rankings, with_attackers
 from .report_sources import ReportSources
-from .trade_offs import TradeOff, trade_offs, utility_means, utility_metrics
-from .trade_offs import with_attackers as attacked
+from .trade_offs import trade_offs, utility_means, utility_metrics
 
 #: Intervals that bars are drawn with.
 Whiskers = Literal["speakers", "independent"]
@@ -88,7 +80,7 @@ class ReportData:
     """
 
     results: Results
-    cells: Cells = field(default_factory=lambda: Cells({}, ()))
+    cells: Cells = field(default_factory=lambda: Cells(Measurements.of(())))
     arrays: StoredArrays = field(default_factory=lambda: StoredArrays(()))
     sources: ReportSources = ReportSources()
     unsigned: tuple[str, ...] = ()
@@ -123,8 +115,7 @@ class ReportData:
     @functools.cached_property
     def means(self) -> Means:
         """Averages of the cells, with replicates."""
-        records = {r.condition: r for r in self.results.verification}
-        return Means(self.cells, self.protocol, records, self.arrays)
+        return Means(self.cells, self.protocol, self.arrays)
 
     @functools.cached_property
     def rankings(self) -> Mapping[str, list[Ranking]]:
@@ -165,7 +156,7 @@ class ReportData:
         were chosen."""
         if self.sources.systems:
             return list(self.results.systems)
-        order = {r.system: n for n, r in enumerate(self.main_ranking.ranked)}
+        order = {r["system"]: n for n, r in enumerate(self.main_ranking.ranked)}
         return sorted(self.results.systems, key=lambda s: order.get(system_column(s), len(order)))
 
     @functools.cached_property
@@ -188,26 +179,17 @@ class ReportData:
         return [ranking for ranking in of_models if ranking.ranked]
 
     @functools.cached_property
-    def trade_offs(self) -> Mapping[str, list[TradeOff]]:
+    def trade_offs(self) -> Mapping[str, list[Row]]:
         """Privacy and utility of the systems, by split."""
         return {s: trade_offs(self.means, s) for s in self.protocol.splits}
 
     @functools.cached_property
-    def attacked_trade_offs(self) -> Mapping[str, list[TradeOff]]:
-        """The same with the strongest attackers, by these on request."""
-        by_strongest = self.sources.by_strongest
-        return {
-            s: attacked(systems, self.tried, s, by_strongest=by_strongest)
-            for s, systems in self.trade_offs.items()
-        }
-
-    @functools.cached_property
-    def utility(self) -> Mapping[str, Mapping[str, Mapping[str, Mean]]]:
+    def utility(self) -> Mapping[str, Mapping[str, Mapping[str, Row]]]:
         """Average utility by split, system and metric."""
         return {s: utility_means(self.means, s) for s in self.protocol.splits}
 
     @functools.cached_property
-    def attacks(self) -> Mapping[str, list[Attack]]:
+    def attacks(self) -> Mapping[str, list[Row]]:
         """What every attacker reaches, by evaluated system."""
         return {s: list(attacks(of.means, of.results)) for s, of in self.by_system.items()}
 
@@ -218,7 +200,7 @@ class ReportData:
         return tried(self.attacks, self.others, self.protocol, self.arrays) if self.others else {}
 
     @functools.cached_property
-    def original_eer(self) -> Mean:
+    def original_eer(self) -> Row:
         """The EER of original speech on the main split, which is shown beside all systems."""
         key = self.protocol.eer, ORIGINAL_ATTACK, self.main_split, ORIGINAL_COLUMN
         return self.means.of(*key)
@@ -228,11 +210,6 @@ class ReportData:
         """What determines the numbers, in one line; "" without evaluated systems."""
         results = self.results
         return signature(results, variant=self.protocol.variant) if results.systems else ""
-
-    @functools.cached_property
-    def network_notes(self) -> tuple[str, ...]:
-        """Notes that name x-vector networks other than the protocol's."""
-        return tuple(network_notes(self.results))
 
     @functools.cached_property
     def unpublished(self) -> ReportData:
@@ -262,11 +239,6 @@ class ReportData:
         return {place: self.protocol.evaluation(*place) for place in self.by_folder}
 
     @functools.cached_property
-    def strongest(self) -> Mapping[str, Mapping[tuple[str, str, str], VerificationRecord | None]]:
-        """The strongest attack of every trial set of a single system, by metric."""
-        return least_private(self.results)
-
-    @functools.cached_property
     def main_split(self) -> str:
         """The split that sentences describe."""
         return main_split(self.protocol, self.results.verification)
@@ -277,7 +249,7 @@ class ReportData:
         return counted_once(self.protocol, self.results.identification)
 
     @functools.cached_property
-    def identified(self) -> Mapping[tuple[str, str, str], Identified]:
+    def identified(self) -> Mapping[tuple[str, str, str], Row]:
         """How often people are identified, by system, attack model and split."""
         return identified(self.counted_identification)
 
@@ -291,22 +263,7 @@ class ReportData:
         }
 
     @functools.cached_property
-    def halves(self) -> tuple[float, float] | None:
-        """How often the speakers found most often in one half of the tests are found in each."""
-        return mean_halves(self.counted_identification)
-
-    @functools.cached_property
-    def overlaps(self) -> list[Overlap]:
-        """How far the speakers found most often agree between attack models."""
-        return list(overlaps(self.counted_identification))
-
-    @functools.cached_property
-    def overlaps_of_systems(self) -> list[Overlap]:
-        """How far the speakers found most often agree between systems."""
-        return list(overlaps(self.counted_identification, of_systems=True))
-
-    @functools.cached_property
-    def challenge_averages(self) -> Mapping[str, list[ChallengeAverage]]:
+    def challenge_averages(self) -> Mapping[str, list[Row]]:
         """The averages of the challenge's summary, by system."""
         return {s: challenge_averages(data.results) for s, data in self.by_system.items()}
 
@@ -317,30 +274,9 @@ class ReportData:
         return max((r.n_speakers for r in records if r.n_speakers is not None), default=None)
 
     @functools.cached_property
-    def averaged_conditions(self) -> int:
-        """Number of conditions of an attack model and split that averages are over."""
-        return averaged_conditions(self.protocol)
-
-    @functools.cached_property
-    def attacks_with_most_speech(self) -> list[tuple[AmountRecord, int]]:
-        """Of each system, the attack on the longest tests that finds the right person most often,
-        and the number of attacks that it was picked from."""
-        return list(with_most_speech(self.results))
-
-    @functools.cached_property
-    def attributes_of_main_split(self) -> list[AttributeRecord]:
-        """The records of inferred attributes of the main split."""
-        return attribute_records(self.results)
-
-    @functools.cached_property
     def group_columns(self) -> list[str]:
         """Columns of metadata that have results by group."""
         return group_columns(self.results)
-
-    @functools.cached_property
-    def lacking_groups(self) -> Mapping[str, list[str]]:
-        """Notes on results by group that the tree does not allow to compute, by column."""
-        return {c: list(lacking_groups(self.results, c)) for c in self.group_columns}
 
     @functools.cached_property
     def gaps(self) -> list[str]:

@@ -9,7 +9,7 @@ from ..attackers.fusion import TOO_LOW
 from ..errors import abbreviate, counted, printable, shorten
 from ..metrics import describe
 from ..metrics.caveats import CAVEATS, WEAK_ATTACKER
-from ..numbers.attackers import Tried
+from ..numbers.attackers import Tried, is_weak
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, LEARNT, Attacker, AttackModel
 from ..results.attacker_costs import duration_text
@@ -74,14 +74,14 @@ def _verdict(data: ReportData) -> str:
     """State what the strongest attacker leaves of the two systems that rank first, and which one
     ranks first by it, if that is another."""
     ranking, best = data.main_ranking, _first_by_strongest(data)
-    ranked = [r for r in ranking.ranked if r.system in ranking.own]
-    ranked = [*ranked[:2], *(r for r in ranked[2:] if r.system == best)]
-    rows = {r.system: r.tried for r in ranked if r.tried is not None and r.tried.lowest is not None}
+    ranked = [r for r in ranking.ranked if r["system"] in ranking.own]
+    ranked = [*ranked[:2], *(r for r in ranked[2:] if r["system"] == best)]
+    rows = {r["system"]: r["tried"] for r in ranked if r.get("tried") and r["tried"].lowest}
     if not rows:
         return ""
     number = max(len(row.compared) for row in rows.values())
-    lowest = {s: row.lowest for s, row in rows.items() if row.lowest is not None}
-    leaves = ", ".join(f"{s} {of.eer.text()} % ({of.phrase})" for s, of in lowest.items())
+    lowest = {s: row.lowest for s, row in rows.items()}
+    leaves = ", ".join(f"{s} {of['printed']} % ({of['phrase']})" for s, of in lowest.items())
     by = f"strongest of {counted(number, 'attacker')}"
     untested = "; the difference is not tested" * (len(rows) > 1)
     if best:
@@ -126,7 +126,7 @@ def _tried(data: ReportData) -> Iterator[str]:
     of_split = [row for (_, split), row in data.tried.items() if split == data.main_split]
     yield from (f"{note}." for note in weak_attackers(of_split))
     partial = [
-        f"{a.phrase} ({row.system})"
+        f"{a['phrase']} ({row.system})"
         for row in data.tried.values()
         if row.split == data.main_split
         for a in row.partial
@@ -154,17 +154,17 @@ def _untried(data: ReportData) -> list[Attacker]:
 def _first_by_strongest(data: ReportData) -> str:
     """Return the system that ranks first by the lowest EER of the same attackers, also as
     corrected; "" if none does, or if it is the first of the ranking."""
-    ranked = [r for r in data.main_ranking.ranked if r.system in data.cells.own]
-    rows = {r.system: r.tried for r in ranked if r.tried is not None}
-    lowest = {s: row.lowest.value for s, row in rows.items() if row.lowest is not None}
-    corrected = {r.system: r.strongest.corrected for r in ranked if r.strongest is not None}
+    ranked = [r for r in data.main_ranking.ranked if r["system"] in data.cells.own]
+    rows = {r["system"]: r["tried"] for r in ranked if r.get("tried") is not None}
+    lowest = {s: row.lowest["of_present"] for s, row in rows.items() if row.lowest is not None}
+    corrected = {s: of.corrected for s, row in rows.items() if (of := row.strongest) is not None}
     best = max(lowest, key=lambda s: lowest[s], default="")
     if len(corrected) == len(lowest) and best != max(
         corrected, key=corrected.__getitem__, default=""
     ):
         return ""
     alike = len(lowest) == len(ranked) and len({row.titles for row in rows.values()}) == 1
-    return best if alike and best != ranked[0].system else ""
+    return best if alike and best != ranked[0]["system"] else ""
 
 
 def _hints(data: ReportData) -> Iterator[str]:
@@ -198,28 +198,29 @@ def _costs(data: ReportData) -> Iterator[str]:
 def _reached(row: Tried, data: ReportData) -> Iterator[str]:
     """Say what attackers beside the challenge's own reach: the words alone, and the strongest."""
     words, challenge = row.words, row.challenge
-    if words is not None and not words.eer.withheld:
-        reached = f"an attacker who reads the words alone reaches an EER of {words.eer.text()} %"
-        if challenge is not None and challenge in row.weaker_than_words:
+    if words is not None and not words["withheld"]:
+        reached = f"an attacker who reads the words alone reaches an EER of {words['printed']} %"
+        if challenge is not None and any(a is challenge for a in row.weaker_than_words):
             yield (
-                f"{_overestimates(row)}: {reached}, less than the {challenge.eer.text()} % of "
-                f"the {challenge.phrase} attacker ({row.how_compared})."
+                f"{_overestimates(row)}: {reached}, less than the {challenge['printed']} % of "
+                f"the {challenge['phrase']} attacker ({row.how_compared})."
             )
         else:
             yield f"{reached[:1].upper()}{reached[1:]}."
     yield from _by_session(row, data)
     for one, other in (*row.weaker_than_spectrum, *row.weaker_than_variant):
-        if one.attacker == data.protocol.own_attacker:
+        if one["attacker"] == data.protocol.own_attacker:
             yield (
-                f"{_overestimates(row)}: an attacker with {other.phrase} reaches "
-                f"{other.eer.text()} % instead of the {one.eer.text()} % of the "
-                f"{one.phrase} attacker ({row.how_compared})."
+                f"{_overestimates(row)}: an attacker with {other['phrase']} reaches "
+                f"{other['printed']} % instead of the {one['printed']} % of the "
+                f"{one['phrase']} attacker ({row.how_compared})."
             )
     if row.lowest is not None:
         corrected = corrected_words(row)
         yield (
             f"The strongest of {len(row.compared)} attackers that were tried: "
-            f"{row.lowest.phrase}, {row.lowest.eer.text()} %{f'; {corrected}' * bool(corrected)}."
+            f"{row.lowest['phrase']}, {row.lowest['printed']} %"
+            f"{f'; {corrected}' * bool(corrected)}."
         )
 
 
@@ -270,10 +271,10 @@ def attacker_notes(rows: Sequence[Tried], data: ReportData) -> list[str]:
 def weak_attackers(rows: Iterable[Tried]) -> list[str]:
     """Name the attackers beside the challenge's own that err too often on original speech."""
     weak = {
-        f"{a.phrase} ({row.system}, {a.original.text()} %)": None
+        f"{a['phrase']} ({row.system}, {a['original']['printed']} %)": None
         for row in rows
         for a in row.attackers
-        if a.original is not None and a.is_weak
+        if is_weak(a)
     }
     return [f"{CAVEATS[WEAK_ATTACKER].reason}: {'; '.join(weak)}"] if weak else []
 
@@ -299,7 +300,7 @@ def strongest_attacker_notes(data: ReportData) -> list[str]:
     for row in rows:
         if row.lowest is not None:
             place = f"{row.system}, {data.protocol.split_name(row.split)}"
-            of_attacker.setdefault(row.lowest.phrase, []).append(place)
+            of_attacker.setdefault(row.lowest["phrase"], []).append(place)
     named = (f"{phrase} ({abbreviate(places)})" for phrase, places in of_attacker.items())
     return [*[f"Strongest: {'; '.join(named)}"] * bool(of_attacker), *strongest_notes(rows)]
 
@@ -321,13 +322,13 @@ def _overestimated(rows: Iterable[Tried], data: ReportData) -> Iterator[str]:
     for row in rows:
         where = f"{row.system}, {data.protocol.split_name(row.split)}"
         if row.words is not None and (weaker := row.weaker_than_words):
-            named = ", ".join(f"{a.phrase} {a.eer.text()} %" for a in weaker)
-            words.append(f"{where}: {named}, words {row.words.eer.text()} %")
+            named = ", ".join(f"{a['phrase']} {a['printed']} %" for a in weaker)
+            words.append(f"{where}: {named}, words {row.words['printed']} %")
             how.add(row.how_compared)
         of_voice = (spectra, row.weaker_than_spectrum), (variants, row.weaker_than_variant)
         for texts_of, pairs in of_voice:
             for one, other in pairs:
-                texts = (f"{a.phrase} {a.eer.text()} %" for a in (one, other))
+                texts = (f"{a['phrase']} {a['printed']} %" for a in (one, other))
                 texts_of.append(f"{where}: {', '.join(texts)}")
                 how.add(row.how_compared)
     than = {

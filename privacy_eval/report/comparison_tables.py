@@ -2,7 +2,7 @@
 VoicePrivacy 2020 Challenge: blocks of a metric under an attack model, a row per data set
 and gender, a column per system, original speech first.
 
-They are made of `Cells`, so a table may contain evaluated and published systems. Missing values
+They are made of rows, so a table may contain evaluated and published systems. Missing values
 are blank; blocks, tables and columns without values are omitted.
 """
 
@@ -20,10 +20,11 @@ from ..metrics import CAVEATS, METRICS, Label, Metric
 from ..metrics.caveats import INCOMPLETE, LEFT_OUT_MARK, marked_text, note_of
 from ..metrics.llr import categorical_tag
 from ..metrics.printed import CHANCE_OF_ZEBRA, escape_latex
-from ..numbers.cells import ORIGINAL_COLUMN, Cell, CellKey, Cells
+from ..numbers.cells import ORIGINAL_COLUMN, Cells, interval_of, is_withheld, text_of
 from ..numbers.means import Means, decoded_sets
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystem, PublishedSystems
+from ..results.measurements import Row
 from .notes import OTHER_SOURCE_MARK, blank_notes, directions_text, evaluated_text
 from .table import AVERAGE, PUBLISHED, SIDE_BY_SIDE, Column, Table
 
@@ -198,25 +199,25 @@ def table_of_systems(
     )
 
 
-def zebra_category(cell: Cell) -> str | None:
+def zebra_category(cell: Row) -> str | None:
     """Return the ZEBRA category of a worst-case disclosure; of a published one, without a printed
     tag, only if all numbers that round to it share a category."""
-    if cell.tag is not None:
-        return cell.tag
-    half = 0.5 * 10.0 ** -len(cell.text.partition(".")[2])
-    bounds = (cell.value - half, cell.value + half)
+    if cell.get("tag") is not None:
+        return str(cell["tag"])
+    half = 0.5 * 10.0 ** -len(text_of(cell).partition(".")[2])
+    bounds = (cell["value"] - half, cell["value"] + half)
     low, high = (categorical_tag(max(bound, 0.0), variant="exact") for bound in bounds)
     return low if low == high else None
 
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a block: what identifies it, and its values or texts by system; `of_intervals`: only
-    shown with intervals."""
+    """A row of a block: what identifies it, and its rows of values or texts by system;
+    `of_intervals`: only shown with intervals."""
 
     data: str
     gender: str = ""
-    cells: Mapping[str, Cell] = field(default_factory=dict)
+    cells: Mapping[str, Row] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     of_intervals: bool = False
 
@@ -239,10 +240,10 @@ class Block:
     @property
     def resampled(self) -> set[str]:
         """Systems with intervals."""
-        return {s for line in self.lines for s, cell in line.cells.items() if cell.interval}
+        return {s for line in self.lines for s, cell in line.cells.items() if interval_of(cell)}
 
     @property
-    def of_sets(self) -> Iterator[tuple[str, Cell]]:
+    def of_sets(self) -> Iterator[tuple[str, Row]]:
         """The values but averages, with their systems."""
         lines = (line for line in self.lines if line.data != AVERAGE)
         return ((s, cell) for line in lines for s, cell in line.cells.items())
@@ -263,8 +264,8 @@ def lines_of_sets(
         sets = [(data_set, title, "", "") for data_set, title in named]
     lines = []
     for data_set, title, gender, word in sets:
-        keys = {s: CellKey(metric.key, model, split, data_set, gender, s) for s in systems}
-        found = {s: means.cells.beside(key, systems) for s, key in keys.items()}
+        place = metric.key, model, split, data_set, gender
+        found = {s: means.cells.beside((*place, s), systems) for s in systems}
         lines.append(Line(title, word, {s: cell for s, cell in found.items() if cell is not None}))
     return lines
 
@@ -281,10 +282,10 @@ def line_of_averages(
     cells = {}
     for s in systems:
         mean = means.of(metric.key, attack.id if attack else None, split, s)
-        if mean.cell is not None:
-            sources = (line.cells[s].other_source for line in reversed(lines) if s in line.cells)
-            source = next(filter(None, sources), "")
-            cells[s] = replace(mean.cell, interval=mean.interval, other_source=source)
+        if mean["value"] is not None:
+            cells_of = (line.cells[s] for line in reversed(lines) if s in line.cells)
+            source = next(filter(None, (cell.get("other_source") for cell in cells_of)), "")
+            cells[s] = {**mean, "other_source": source}
     return Line(AVERAGE, "", cells)
 
 
@@ -328,9 +329,9 @@ def _ranked(line: Line, systems: Sequence[str]) -> dict[int, float]:
     """Return the printed values that may be the best, by column."""
     cells = {n: line.cells[s] for n, s in enumerate(systems) if s in line.cells}
     return {
-        n: float(cell.text)
+        n: float(text_of(cell))
         for n, cell in cells.items()
-        if systems[n] != ORIGINAL_COLUMN and not cell.withheld
+        if systems[n] != ORIGINAL_COLUMN and not is_withheld(cell)
     }
 
 
@@ -415,13 +416,14 @@ def _notes(
         if block.metric
         for s in systems
     )
-    yield from dict.fromkeys(note_of(cell.caveat) for _, cell in of_sets if cell.caveat is not None)
+    caveats = (cell.get("caveat") for _, cell in of_sets)
+    yield from dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None)
     if absent := sorted(means.cells.own - set(systems)):
         yield f"Without a value here: {', '.join(absent)}"
-    left_out = Counter(system for system, cell in of_sets if cell.left_out)
+    left_out = Counter(system for system, cell in of_sets if cell.get("left_out"))
     for system, number in left_out.items():
         yield f"{LEFT_OUT_MARK} {system}: trials were left out of {number} of its values"
-    for source in dict.fromkeys(cell.other_source for _, cell in of_sets):
+    for source in dict.fromkeys(cell.get("other_source") for _, cell in of_sets):
         if source:
             yield f"{OTHER_SOURCE_MARK} Original speech: {source}, unlike those unmarked"
     cells, of_scores = means.cells, all(metric.kind == "scores" for metric in metrics)
@@ -429,21 +431,22 @@ def _notes(
     yield from cells.notes
 
 
-def cell_text(metric: Metric, cell: Cell | None) -> str:
+def cell_text(metric: Metric, cell: Row | None) -> str:
     """Return a value with its category and marks; "" for none."""
     if cell is None:
         return ""
-    graded = metric.key == "zebra_individual" and not cell.withheld
+    text, caveat = text_of(cell), cell.get("caveat")
+    graded = metric.key == "zebra_individual" and not is_withheld(cell)
     tag = zebra_category(cell) if graded else None
-    text = marked_text(f"{cell.text} {tag}" if tag else cell.text, cell.caveat)
-    text += OTHER_SOURCE_MARK * bool(cell.other_source)
-    is_marked = cell.caveat is CAVEATS[INCOMPLETE]
-    return f"{text}{LEFT_OUT_MARK}" if cell.left_out and not is_marked else text
+    text = marked_text(f"{text} {tag}" if tag else text, caveat)
+    text += OTHER_SOURCE_MARK * bool(cell.get("other_source"))
+    is_marked = caveat is CAVEATS[INCOMPLETE]
+    return f"{text}{LEFT_OUT_MARK}" if cell.get("left_out") and not is_marked else text
 
 
-def text_with_interval(metric: Metric, cell: Cell | None) -> str:
+def text_with_interval(metric: Metric, cell: Row | None) -> str:
     """Return a value as `cell_text`, and its interval in brackets."""
-    bounds = metric.interval(cell.interval) if cell is not None else ""
+    bounds = metric.interval(interval_of(cell)) if cell is not None else ""
     return f"{cell_text(metric, cell)} {bounds}".rstrip()
 
 
@@ -454,7 +457,7 @@ def with_bounds(table: Table, systems: Collection[str]) -> Table:
 
 
 def exact_cells(
-    metric: Metric, number: int, row: Mapping[str, Cell], systems: Sequence[str], first: int
+    metric: Metric, number: int, row: Mapping[str, Row], systems: Sequence[str], first: int
 ) -> dict[tuple[int, int], str]:
     """Return the cells of a row, and their places, whose published digits are more than printed.
 
@@ -464,9 +467,9 @@ def exact_cells(
         Of the row, and of the first system's column.
     """
     return {
-        (number, first + column): cell_text(metric, replace(cell, printed=cell.exact))
+        (number, first + column): cell_text(metric, {**cell, "printed": cell["exact"]})
         for column, s in enumerate(systems)
-        if (cell := row.get(s)) is not None and cell.exact
+        if (cell := row.get(s)) is not None and "exact" in cell
     }
 
 

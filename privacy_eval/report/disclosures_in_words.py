@@ -10,9 +10,14 @@ from ..metrics import METRICS
 from ..metrics.amount import Amount
 from ..metrics.groups import MIN_TESTED
 from ..metrics.identification import singling_out_chance
-from ..numbers.disclosures import ONE_SESSION, condition_text
-from ..numbers.groups import main_split
-from ..numbers.identification import Identified, Overlap, SingledOut, percent
+from ..numbers.disclosures import (
+    ONE_SESSION,
+    attribute_records,
+    condition_text,
+    with_most_speech,
+)
+from ..numbers.groups import lacking_groups, main_split
+from ..numbers.identification import Overlap, overlaps, percent, rate_of
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, CHALLENGE_ATTACKERS, ORIGINAL, Protocol
 from ..results.measurements import Measurements, Row
@@ -33,7 +38,7 @@ def group_sentences(data: ReportData) -> list[str]:
     for column in data.group_columns:
         recognized = data.measurements.select(metric="wer", group_by=column, trial=ANONYMIZED)
         sentences += _most_uneven(data, recognized, f"By {column}, the word error rate differs")
-        sentences += data.lacking_groups[column]
+        sentences += lacking_groups(data.results, column)
     return sentences
 
 
@@ -145,21 +150,15 @@ def group_text(size: int, *, mixed: bool) -> str:
     return f"a group of {size}{' (both genders mixed)' * mixed}"
 
 
-def rate_text(rates: Identified) -> str:
-    """Write how often the right person is found, with the interval if there is one."""
-    return f"{percent(rates.rate, rates.interval)} of the time"
-
-
-def basis_text(rates: Identified) -> str:
+def basis_text(rates: Row) -> str:
     """Describe the tests that a rate is of, and the recordings behind one."""
     enrolled = ""
-    if rates.enrollment is not None:
-        number = f"{rates.enrollment:.1f}".removesuffix(".0")
-        average = " on average" * (rates.enrollment % 1 > 0)
+    if rates["enrollment"] is not None:
+        number = f"{rates['enrollment']:.1f}".removesuffix(".0")
+        average = " on average" * (rates["enrollment"] % 1 > 0)
         enrolled = f", each person enrolled with {number}{average}"
-    return (
-        f"{counted(rates.n_tests, 'test')}, each of {counted(rates.length, 'recording')}{enrolled}"
-    )
+    tests, of_test = counted(rates["n_tests"], "test"), counted(rates["length"], "recording")
+    return f"{tests}, each of {of_test}{enrolled}"
 
 
 def identification_sentences(data: ReportData) -> list[str]:
@@ -176,23 +175,26 @@ def identification_sentences(data: ReportData) -> list[str]:
         speech = "original speech" if kind.is_original else f"{kind.phrase} attacker"
         picks = (
             "picks the right person"
-            if rates.rank == 1
-            else f"has the right person in {rates.rank} picks"
+            if rates["rank"] == 1
+            else f"has the right person in {rates['rank']} picks"
         )
-        group = group_text(rates.size, mixed=rates.mixed)
+        group = group_text(rates["gallery"], mixed=rates["mixed"])
+        found, chance = f"{rate_of(rates)} of the time", rates["chance"]
         sentences.append(
             f"{system}, {speech} ({title}): in {group}, this attacker {picks} "
-            f"{rate_text(rates)}; chance is {100 * rates.chance:.3g} % ({basis_text(rates)})."
+            f"{found}; chance is {100 * chance:.3g} % ({basis_text(rates)})."
         )
-        if rates.singled_out is not None:
-            sentences[-1] += _singled(rates.singled_out)
+        if rates["singled_out"] is not None:
+            sentences[-1] += _singled(rates["singled_out"])
         if not kind.is_original:
-            text = f"{kind.phrase}: {rate_text(rates)} in a group of {rates.size}"
-            reached.setdefault(system, []).append((rates.rate - rates.chance, text))
+            text = f"{kind.phrase}: {found} in a group of {rates['gallery']}"
+            reached.setdefault(system, []).append((rates["value"] - chance, text))
     for system, of_system in reached.items():
         if len(of_system) > 1:
             sentences.append(f"{system}, the strongest of its attackers is {max(of_system)[1]}.")
-    plain, statistics = overlap_notes(data.protocol, data.overlaps_of_systems)
+    plain, statistics = overlap_notes(
+        data.protocol, overlaps(data.counted_identification, of_systems=True)
+    )
     notes = [f"{OVERLAP}: {'; '.join(statistics)}"] if statistics else []
     return [*sentences, *_largest(data), *(f"{s}." for s in (*plain, *notes))]
 
@@ -209,12 +211,13 @@ def _largest(data: ReportData) -> list[str]:
     ]
 
 
-def _singled(out: SingledOut) -> str:
+def _singled(out: Row) -> str:
     """Describe singling out in plain words."""
+    size = out["gallery"]
     return (
-        f" Looking for one person among {out.size} voices, this attacker takes exactly one voice "
-        f"for that person {out.text} of the time; by guessing, "
-        f"{100 * singling_out_chance([out.size])[0]:.0f} % (more seldom is not safer: then the "
+        f" Looking for one person among {size} voices, this attacker takes exactly one voice "
+        f"for that person {rate_of(out)} of the time; by guessing, "
+        f"{100 * singling_out_chance([size])[0]:.0f} % (more seldom is not safer: then the "
         "attacker takes several voices, or none)."
     )
 
@@ -222,7 +225,7 @@ def _singled(out: SingledOut) -> str:
 def amount_sentences(data: ReportData) -> list[str]:
     """Say of each system how much more an attacker with more speech finds."""
     sentences = []
-    for record, number in data.attacks_with_most_speech:
+    for record, number in with_most_speech(data.results):
         first, last = record.equal[0], record.equal[-1]
         if first.length == last.length or first.rank1 is None or last.rank1 is None:
             continue
@@ -266,7 +269,7 @@ def _found(amount: Amount) -> str:
 def attribute_sentences(data: ReportData) -> list[str]:
     """Say of each system, attribute and data set what vectors give away."""
     sentences = []
-    for r in data.attributes_of_main_split:
+    for r in attribute_records(data.results):
         c, of = r.condition, r.strongest
         knows = "anonymized" if r.reported == SITUATIONS[2] else "original"
         caveat = f"; {r.caveat}" * bool(r.caveat)

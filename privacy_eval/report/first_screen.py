@@ -8,15 +8,17 @@ from ..choices import LEAST_SPEAKERS, grouped
 from ..errors import abbreviate, counted
 from ..metrics import NO_WIDTH, NO_WIDTH_NOTE, Metric, describe
 from ..metrics.caveats import LEVEL
-from ..numbers.cells import ORIGINAL_COLUMN, system_column
-from ..numbers.rankings import RankedSystem
+from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
+from ..numbers.identification import rate_of
+from ..numbers.means import averaged_conditions
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
+from ..results.measurements import Row
 from ..results.records import Results
 from ..tree.conditions import Condition
 from ..version import __version__
 from .attackers_in_words import AttackersInWords, attackers_in_words
-from .disclosures_in_words import basis_text, group_text, rate_text
+from .disclosures_in_words import basis_text, group_text
 from .notes import averaged_text, front_notes, interval_notes, voice_sentence
 from .page import Front
 
@@ -112,17 +114,17 @@ def _published_verdict(data: ReportData) -> str:
     results = data.sources.published_results
     noun = "published system" if results is None else results.systems.noun
     sentence = (
-        f"Of {counted(len(ranking.ranked), noun)}, {first.system} leaves the highest "
-        f"EER against an attacker {attacker(attack)}: {first.mean.text()} %"
+        f"Of {counted(len(ranking.ranked), noun)}, {first['system']} leaves the highest "
+        f"EER against an attacker {attacker(attack)}: {first['printed']} %"
     )
     for other in data.retrained_rankings:
         most = other.ranked[0]
         sentence += (
             f"; against an attacker {attacker(protocol.attack(other.attack_model or ''))}, "
-            f"{most.system} leaves the highest of {len(other.ranked)}: {most.mean.text()} %"
+            f"{most['system']} leaves the highest of {len(other.ranked)}: {most['printed']} %"
         )
     sentence += f" ({protocol.split_name(data.main_split)}; differences are not tested)"
-    original = data.original_eer.text()
+    original = data.original_eer["printed"]
     return f"{sentence}; 50 % is chance{f', {original} % original speech' * bool(original)}."
 
 
@@ -166,7 +168,7 @@ def _folders(results: Results) -> Iterator[str]:
 def _verdict(data: ReportData) -> str:
     """State which evaluated system protects best, and whether the difference is significant."""
     ranking = data.main_ranking
-    ranked = [(n, r) for n, r in enumerate(ranking.ranked, 1) if r.system in ranking.own]
+    ranked = [(n, r) for n, r in enumerate(ranking.ranked, 1) if r["system"] in ranking.own]
     if not ranked or ranking.by_strongest:
         return ""
     number, first = ranked[0]
@@ -174,29 +176,28 @@ def _verdict(data: ReportData) -> str:
     beside = len(ranked) < len(ranking.ranked) and not data.protocol.is_simulated
     few = data.most_speakers is not None and data.most_speakers < LEAST_SPEAKERS
     published = f", {among} with published ones" * (beside and not few)
-    eer = f"EER {first.mean.text()} %"
+    system, eer = first["system"], f"{first['printed']} %"
     if len(ranked) == 1:
         protocol = data.protocol
         attack = protocol.average_attack.phrase
         under = f" under the {attack} attack model ({protocol.split_name(data.main_split)})"
-        interval = f"{first.mean.text()} % {metric.interval(first.mean.interval)}".rstrip()
-        return f"{first.system} leaves an EER of {interval}{under}; 50 % is chance{published}."
+        interval = f"{eer} {metric.interval(interval_of(first))}".rstrip()
+        return f"{system} leaves an EER of {interval}{under}; 50 % is chance{published}."
     second = ranked[1][1]
     how = "better" if len(ranked) == 2 else "best"
-    sentence = (
-        f"{first.system} protects {how}: {eer} against {second.mean.text()} % of {second.system}"
-    )
-    if first.mean.text() == second.mean.text():
-        sentence = f"{first.system} and {second.system} leave the same EER, {first.mean.text()} %"
-    elif first.next is not None and not first.next.better:
+    named, following = second["system"], first.get("next")
+    sentence = f"{system} protects {how}: EER {eer} against {second['printed']} % of {named}"
+    if first["printed"] == second["printed"]:
+        sentence = f"{system} and {named} leave the same EER, {eer}"
+    elif following is not None and not following["better"]:
         sentence = f"Perhaps {sentence}"
     other = "no test of the difference is possible without bootstrap replicates"
-    compared = first.next is not None or second.interval is not None
-    tested = _difference(metric, first, named=second.system) if compared else ""
+    compared = following is not None or interval_of(second) is not None
+    tested = _difference(metric, first, named=named) if compared else ""
     return f"{sentence}; {tested or other}{published}."
 
 
-def _difference(metric: Metric, ranked: RankedSystem, *, named: str) -> str:
+def _difference(metric: Metric, ranked: Row, *, named: str) -> str:
     """Describe the difference between a system and the next comparable one of the ranking, and
     whether it is significant; "" if they are not compared.
 
@@ -205,30 +206,31 @@ def _difference(metric: Metric, ranked: RankedSystem, *, named: str) -> str:
     named : str
         The system that the sentence compares with already.
     """
-    other = ranked.next
+    other = ranked.get("next")
     if other is None:
-        return ranked.why_not
-    how = "a significant difference" if other.better else "no significant difference"
-    how = f"too few {other.too_few} to test the difference" if other.too_few else how
-    if other.other != named:
-        how += f" to {other.other}"
-    text = metric.format(other.value) + " points" * metric.percent
-    bounds = f" {metric.interval(other.interval)}" * (not other.too_few)
+        return str(ranked.get("why_not", ""))
+    few = other["too_few"]
+    how = "a significant difference" if other["better"] else "no significant difference"
+    how = f"too few {few} to test the difference" if few else how
+    if other["against"] != named:
+        how += f" to {other['against']}"
+    text = metric.format(other["value"]) + " points" * metric.percent
+    bounds = f" {metric.interval(interval_of(other))}" * (not few)
     return f"{how} ({text}{bounds})"
 
 
 def _verdict_on_words(data: ReportData, split: str) -> str:
     """State which evaluated system keeps words best, where systems can be compared."""
     ranking = data.word_error_rankings.get(split)
-    ranked = [r for r in ranking.ranked if r.system in ranking.own] if ranking else []
-    if len(ranked) < 2 or ranked[0].next is None:
+    ranked = [r for r in ranking.ranked if r["system"] in ranking.own] if ranking else []
+    if len(ranked) < 2 or ranked[0].get("next") is None:
         return ""
     first, second = ranked[:2]
     how = "better" if len(ranked) == 2 else "best"
-    tested = _difference(describe("wer"), first, named=second.system)
+    tested = _difference(describe("wer"), first, named=second["system"])
     return (
-        f"{first.system} keeps words {how}: WER {first.mean.text()} % against "
-        f"{second.mean.text()} % of {second.system}; {tested}."
+        f"{first['system']} keeps words {how}: WER {first['printed']} % against "
+        f"{second['printed']} % of {second['system']}; {tested}."
     )
 
 
@@ -237,38 +239,39 @@ def _sentences(
 ) -> Iterator[str]:
     """Describe a system; `by_others`: sentences on attackers beside the challenge's own."""
     protocol = data.protocol
-    conditions = data.averaged_conditions
-    evaluated = [a for a in data.attacks[system] if a.split == split]
-    original = any(a.model.is_original for a in evaluated)
+    conditions = averaged_conditions(protocol)
+    evaluated = [a for a in data.attacks[system] if a["split"] == split]
+    original = any(a["model"].is_original for a in evaluated)
     tried = data.tried.get((system, split))
     others = () if tried is None else tried.compared
     own = protocol.own_attacker
-    informed = [a for a in others if a.model.asv_model == ANONYMIZED and a.attacker != own]
+    informed = [a for a in others if a["model"].asv_model == ANONYMIZED and a["attacker"] != own]
     if informed:
-        best = min(informed, key=lambda a: a.value)
-        bounds = describe(protocol.eer).interval(best.eer.interval)
+        best = min(informed, key=lambda a: float(a["of_present"]))
+        bounds = describe(protocol.eer).interval(interval_of(best))
         yield (
-            f"Against an attacker {attacker(best.model)}, {system} leaves an EER of "
-            f"{best.eer.text()} % {bounds}".rstrip()
-            + f" ({best.phrase})."
+            f"Against an attacker {attacker(best['model'])}, {system} leaves an EER of "
+            f"{best['printed']} % {bounds}".rstrip()
+            + f" ({best['phrase']})."
         )
-    for one in (a for a in evaluated if not a.model.is_original):
-        if one.eer.withheld:
-            yield f"Against an attacker {attacker(one.model)}: no average ({one.eer.why_blank})."
+    for one in (a for a in evaluated if not a["model"].is_original):
+        against = f"Against an attacker {attacker(one['model'])}"
+        if one["withheld"]:
+            yield f"{against}: no average ({one['why_blank']})."
             continue
-        eer = f"{one.eer.text()} % {describe(protocol.eer).interval(one.eer.interval)}"
-        sentence = f"Against an attacker {attacker(one.model)}, {system} leaves an EER of "
-        sentence += eer.rstrip()
-        if len(one.eer.parts) < conditions:
-            sentence += f" ({len(one.eer.parts)} of {conditions} conditions)"
+        eer = f"{one['printed']} % {describe(protocol.eer).interval(interval_of(one))}"
+        sentence = f"{against}, {system} leaves an EER of {eer.rstrip()}"
+        if len(one["parts"]) < conditions:
+            sentence += f" ({len(one['parts'])} of {conditions} conditions)"
         sentence += "; 50 % is chance"
-        text = data.original_eer.text()
+        text = data.original_eer["printed"]
         sentence += f", {text} % original speech" if original and text else ""
-        rates = data.identified.get((system, one.model.id, split))
+        rates = data.identified.get((system, one["model"].id, split))
         if rates is not None:
             sentence += (
-                f". In {group_text(rates.size, mixed=rates.mixed)} the right person is found "
-                f"{rate_text(rates)}; chance is {100 * rates.chance:.3g} % ({basis_text(rates)})"
+                f". In {group_text(rates['gallery'], mixed=rates['mixed'])} the right person is "
+                f"found {rate_of(rates)} of the time; chance is {100 * rates['chance']:.3g} % "
+                f"({basis_text(rates)})"
             )
         yield f"{sentence}."
     yield from _beside_published(data, system)
@@ -288,14 +291,14 @@ def _sentences(
 def _beside_published(data: ReportData, system: str) -> Iterator[str]:
     """Say what published EERs of the edition, which have no intervals, tell about a system."""
     ranking, of_edition = data.main_ranking, data.sources.published == data.protocol.name
-    own = next((r for r in ranking.ranked if r.system == system_column(system)), None)
-    published = [r for r in reversed(ranking.ranked) if r.system not in ranking.own]
+    own = next((r for r in ranking.ranked if r["system"] == system_column(system)), None)
+    published = [r for r in reversed(ranking.ranked) if r["system"] not in ranking.own]
     if own is None or not published or not of_edition or ranking.by_strongest:
         return
-    if own.interval is not None:
-        low, high = own.interval
-        places = grouped(published, lambda r: _PLACES[(r.value >= low) + (r.value > high)])
-        names = (f"{w} {abbreviate([r.system for r in of])}" for w, of in places.items())
+    if bounds := interval_of(own):
+        low, high = bounds
+        places = grouped(published, lambda r: _PLACES[(r["value"] >= low) + (r["value"] > high)])
+        names = (f"{w} {abbreviate([r['system'] for r in of])}" for w, of in places.items())
         attack = data.protocol.average_attack.phrase
         yield f"Of published EERs ({attack} attacker), {'; '.join(names)}."
     if system == data.systems_by_rank[0]:
@@ -319,10 +322,10 @@ def _change(data: ReportData, system: str, split: str, metric: str) -> str:
     texts = []
     for column in (ORIGINAL_COLUMN, system_column(system)):
         mean = data.utility[split][column][metric]
-        if mean.value is not None:
-            bounds = describe(metric).interval(mean.interval)
+        if mean["value"] is not None:
+            bounds = describe(metric).interval(interval_of(mean))
             unit = " %" * describe(metric).percent
-            texts.append(f"{mean.text()}{unit} {bounds}".rstrip())
+            texts.append(f"{mean['printed']}{unit} {bounds}".rstrip())
         elif column != ORIGINAL_COLUMN:
             return ""
     return " \u2192 ".join(texts)

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..choices import LEVEL
 from ..metrics import NOT_AVAILABLE, describe
-from ..numbers.attackers import Attack, AttackerPair, Tried
-from ..numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, system_column
-from ..numbers.means import Mean
+from ..numbers.attackers import Tried
+from ..numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, interval_of, system_column
+from ..numbers.means import averaged_conditions
 from ..numbers.report_data import ReportData
+from ..results.measurements import Row
 from .attackers_in_words import (
     LIKE_LOWEST,
     PARTIAL,
@@ -33,7 +34,7 @@ def attackers_table(data: ReportData) -> Table | None:
     rows = [tried[place] for place in order if place in tried]
     if not rows:
         return None
-    titles = list(dict.fromkeys(a.title for row in rows for a in row.attackers))
+    titles = list(dict.fromkeys(a["title"] for row in rows for a in row.attackers))
     corrected = any(row.strongest is not None for row in rows)
     extra = [Column("Corrected", interval=True, rule=True)] if corrected else []
     columns = (*aligned("l", "System", "Split"), *map(Column, titles), *extra)
@@ -44,7 +45,7 @@ def attackers_table(data: ReportData) -> Table | None:
         number += len(original)
         for row in of_split:
             if row.lowest is not None:
-                bold.add((number, 2 + titles.index(row.lowest.title)))
+                bold.add((number, 2 + titles.index(row.lowest_title)))
             number += 1
         groups.append((*original, *(_texts(row, titles, data, columns) for row in of_split)))
     name = describe(protocol.eer).name
@@ -65,7 +66,8 @@ def attackers_table(data: ReportData) -> Table | None:
 def _titles(rows: Iterable[Tried], data: ReportData) -> str:
     """Say whose the columns of attack models are."""
     own = data.protocol.own_attacker
-    titles = dict.fromkeys(a.title for row in rows for a in row.attackers if a.attacker == own)
+    every = (a for row in rows for a in row.attackers)
+    titles = dict.fromkeys(a["title"] for a in every if a["attacker"] == own)
     named = (a.title for a in data.protocol.attackers if a.id == own)
     return f"{', '.join(titles)}: the challenge's own attacker, {next(named, own)}"
 
@@ -77,12 +79,12 @@ def _original(
     was tried on it."""
     protocol, split = data.protocol, rows[0].split
     every = [a for row in rows for a in row.attackers]
-    scored = {a.title: a.original.text() for a in reversed(every) if a.original is not None}
+    scored = {a["title"]: a["original"]["printed"] for a in reversed(every) if a["original"]}
     eers = {title: text for title, text in scored.items() if text}
     if not eers:
         return []
-    challenge = data.means.of(protocol.eer, ORIGINAL_ATTACK, split, ORIGINAL_COLUMN).text()
-    eers |= {a.title: challenge for a in every if a.attacker == protocol.own_attacker}
+    challenge = data.means.of(protocol.eer, ORIGINAL_ATTACK, split, ORIGINAL_COLUMN)["printed"]
+    eers |= {a["title"]: challenge for a in every if a["attacker"] == protocol.own_attacker}
     texts = ["Original speech", protocol.split_title(split)]
     texts += [eers.get(title) or NOT_AVAILABLE for title in titles]
     return [tuple(texts + [NOT_AVAILABLE] * (len(columns) - len(texts)))]
@@ -92,11 +94,12 @@ def _texts(
     row: Tried, titles: Sequence[str], data: ReportData, columns: Sequence[Column]
 ) -> tuple[str, ...]:
     like_lowest, untested = row.like_lowest, row.untested
-    partial = [a.title for a in row.partial]
+    partial = [a["title"] for a in row.partial]
     eers = {
-        a.title: f"{a.eer.text()}{LIKE_LOWEST * (a.title in like_lowest)}"
-        f"{UNTESTED * (a.title in untested)}{PARTIAL * (a.title in partial)}"
+        title: f"{a['printed']}{LIKE_LOWEST * (title in like_lowest)}"
+        f"{UNTESTED * (title in untested)}{PARTIAL * (title in partial)}"
         for a in row.attackers
+        for title in (a["title"],)
     }
     texts = [row.system, data.protocol.split_title(row.split)]
     texts += [eers.get(title) or NOT_AVAILABLE for title in titles]
@@ -111,16 +114,15 @@ def pairs_table(data: ReportData, system: str) -> Table:
         [
             (
                 protocol.split_title(row.split),
-                pair.one.title,
-                pair.other.title,
-                f"{metric.format(tested.value)} "
-                f"{metric.interval(tested.interval) * (not tested.too_few)}".rstrip(),
-                p_value_text(tested),
-                p_value_text(tested, pair.p_holm),
+                pair["one"]["title"],
+                pair["other"]["title"],
+                f"{metric.format(pair['value'])} "
+                f"{metric.interval(interval_of(pair)) * (not pair['too_few'])}".rstrip(),
+                p_value_text(pair),
+                p_value_text(pair, pair["p_holm"]),
                 _statement(pair),
             )
             for pair in row.pairs
-            for tested in (pair.difference,)
         ]
         for row in tried
     ]
@@ -147,14 +149,13 @@ def pairs_table(data: ReportData, system: str) -> Table:
     )
 
 
-def _statement(pair: AttackerPair) -> str:
-    tested = pair.difference
-    if tested.too_few:
-        return f"not tested: too few {tested.too_few}"
-    if not tested.significant:
+def _statement(pair: Row) -> str:
+    if pair["too_few"]:
+        return f"not tested: too few {pair['too_few']}"
+    if not pair["significant"]:
         return "not significantly different"
-    stated = "weaker" if tested.value > 0 else "stronger"
-    return stated if pair.p_holm < 1 - LEVEL else f"{stated}{_SINGLE}"
+    stated = "weaker" if pair["value"] > 0 else "stronger"
+    return stated if pair["p_holm"] < 1 - LEVEL else f"{stated}{_SINGLE}"
 
 
 _METRICS = ("cllr_min", "linkability", "deid", "wer", "uar", "dnsmos_ovrl", "per", "per_original")
@@ -168,15 +169,16 @@ def main_results_table(data: ReportData) -> Table | None:
     evaluated systems."""
     results, protocol = data.results, data.protocol
     systems = [data.attacks[system] for system in data.systems_by_rank]
-    original = {a.split: a for of in systems[::-1] for a in of if a.model.is_original}
+    original = {a["split"]: a for of in systems[::-1] for a in of if a["model"].is_original}
     groups = [[_means(a, data) for a in original.values()]]
     for attacks in systems:
-        groups.append([_means(a, data) for a in attacks if not a.model.is_original])
+        groups.append([_means(a, data) for a in attacks if not a["model"].is_original])
     evaluated = [pair for group in groups[1:] for pair in group]
     if not evaluated:
         return None
+    none: Row = {"value": None}
     others = [
-        key for key in _METRICS if any(key in m and m[key].value is not None for _, m in evaluated)
+        key for key in _METRICS if any(m.get(key, none)["value"] is not None for _, m in evaluated)
     ]
     keys = (protocol.eer, *others)
     models = {a.id for a in protocol.attack_models if not a.is_original}
@@ -186,7 +188,7 @@ def main_results_table(data: ReportData) -> Table | None:
         of_system += _strongest_rows(system, len(others), data)
     caption = (
         f"{protocol.title}: {averaged_text(protocol)}, of "
-        f"the available conditions (all: {data.averaged_conditions})."
+        f"the available conditions (all: {averaged_conditions(protocol)})."
     )
     of_speech = [describe(key).name for key in keys if describe(key).kind != "scores"]
     notes = [
@@ -194,10 +196,10 @@ def main_results_table(data: ReportData) -> Table | None:
         *(f"{text[:1].upper()}{text[1:]}" for text in protocol.remarks),
         *data.gaps,
         *caveat_notes(records, keys, protocol.variant, marked=True),
-        *blank_notes((a.system, of[key]) for a, of in evaluated for key in keys if key in of),
+        *blank_notes((a["system"], of[key]) for a, of in evaluated for key in keys if key in of),
         *data.cells.not_comparable,
     ]
-    if not all(a.eer.replicates for a, _ in evaluated) and any(
+    if not all(a.get("replicates") for a, _ in evaluated) and any(
         r.speaker_intervals for r in records
     ):
         notes.append("95 % interval: only where every condition of the protocol has replicates")
@@ -206,11 +208,11 @@ def main_results_table(data: ReportData) -> Table | None:
         key
         for _, means in evaluated
         for key in _WITH_INTERVAL
-        if key in means and means[key].interval
+        if key in means and interval_of(means[key])
     }
     titles = [Column(describe(key).column.title, interval=key in resampled) for key in keys]
-    unresampled = [a.system for a, m in evaluated if m["wer"].value and not m["wer"].interval]
-    notes += words_not_resampled(data, map(system_column, dict.fromkeys(unresampled)))
+    rated = (a["system"] for a, m in evaluated if m["wer"]["value"] and not interval_of(m["wer"]))
+    notes += words_not_resampled(data, map(system_column, dict.fromkeys(rated)))
     notes += strongest_attacker_notes(data)
     titles.insert(1, Column("95 % interval"))
     columns = (
@@ -231,29 +233,26 @@ def main_results_table(data: ReportData) -> Table | None:
     )
 
 
-def _means(attack: Attack, data: ReportData) -> tuple[Attack, Mapping[str, Mean]]:
+def _means(attack: Row, data: ReportData) -> tuple[Row, Mapping[str, Row]]:
     """Return an attack with its means of all metrics."""
-    column = ORIGINAL_COLUMN if attack.model.is_original else system_column(attack.system)
-    return attack, {
-        **attack.means,
-        "deid": attack.deid,
-        **data.unpublished.utility[attack.split][column],
-    }
+    system, split = attack["system"], attack["split"]
+    column = ORIGINAL_COLUMN if attack["model"].is_original else system_column(system)
+    deid = data.by_system[system].means.of("deid", None, split, column)
+    return attack, {**attack["means"], "deid": deid, **data.unpublished.utility[split][column]}
 
 
 def _row(
-    attack: Attack, means: Mapping[str, Mean], keys: Sequence[str], data: ReportData
+    attack: Row, means: Mapping[str, Row], keys: Sequence[str], data: ReportData
 ) -> tuple[str, ...]:
-    eer, *others = (means[key].text() or NOT_AVAILABLE for key in keys)
+    eer, *others = (means[key]["printed"] or NOT_AVAILABLE for key in keys)
     for key in _WITH_INTERVAL:
         if key in keys:
-            bounds = describe(key).interval(means[key].interval)
+            bounds = describe(key).interval(interval_of(means[key]))
             others[keys[1:].index(key)] += f" {bounds}".rstrip()
-    interval = describe(data.protocol.eer).interval(attack.eer.interval)
-    names = (attack.system, attack.model.title)
-    system, model = ("Original speech", "") if attack.model.is_original else names
-    place = (system, data.protocol.split_title(attack.split), model)
-    return (*place, str(len(attack.eer.parts)), eer, interval, *others)
+    interval, model = describe(attack["metric"]).interval(interval_of(attack)), attack["model"]
+    names = ("Original speech", "") if model.is_original else (attack["system"], model.title)
+    place = (names[0], data.protocol.split_title(attack["split"]), names[1])
+    return (*place, str(len(attack["parts"])), eer, interval, *others)
 
 
 def _strongest_rows(system: str, others: int, data: ReportData) -> Iterator[tuple[str, ...]]:
@@ -262,12 +261,12 @@ def _strongest_rows(system: str, others: int, data: ReportData) -> Iterator[tupl
     for split in data.protocol.splits:
         tried = data.tried.get((system, split))
         if tried is not None and tried.lowest is not None:
-            attackers, mean = len(tried.compared), tried.lowest.eer
-            bounds = describe(mean.metric).interval(mean.interval)
-            rows = [(f"Strongest of {attackers}", mean.text(), bounds)]
+            attackers, mean = len(tried.compared), tried.lowest
+            bounds = describe(mean["metric"]).interval(interval_of(mean))
+            rows = [(f"Strongest of {attackers}", mean["printed"], bounds)]
             if tried.corrected_text:
                 eer, _, bounds = tried.corrected_text.partition(" ")
                 rows.append((f"Corrected (of {attackers})", eer, bounds))
             for title, *texts in rows:
-                place = (system, data.protocol.split_title(split), title, str(len(mean.parts)))
+                place = (system, data.protocol.split_title(split), title, str(len(mean["parts"])))
                 yield (*place, *texts, *[""] * others)

@@ -13,7 +13,6 @@ from ..metrics.caveats import WEAK_ATTACKER, note_of
 from ..metrics.printed import bias_notes
 from ..metrics.similarity import VERDICTS
 from ..numbers.cells import system_column
-from ..numbers.means import Mean
 from ..protocol.protocol import LEARNT
 from ..results.record_caveats import shared_scores
 from ..results.signature import voices_of
@@ -21,6 +20,7 @@ from ..results.signature import voices_of
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
     from ..protocol.protocol import Protocol
+    from ..results.measurements import Row
     from ..results.records import AnyRecord, Results, VerificationRecord
     from ..tree.conditions import Condition
 
@@ -82,9 +82,10 @@ def _with_caveats(
     return conditions
 
 
-def blank_notes(means: Iterable[tuple[str, Mean]]) -> list[str]:
+def blank_notes(means: Iterable[tuple[str, Row]]) -> list[str]:
     """Name the averages of systems that are blank because parts of them are withheld."""
-    blank = [f"{s} {describe(m.metric).name} ({m.why_blank})" for s, m in means if m.withheld]
+    withheld = ((s, m) for s, m in means if m["withheld"])
+    blank = [f"{s} {describe(m['metric']).name} ({m['why_blank']})" for s, m in withheld]
     return [f"No average: {abbreviate(list(dict.fromkeys(blank)))}"] if blank else []
 
 

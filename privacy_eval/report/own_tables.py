@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ..choices import SITUATIONS, grouped
 from ..metrics import METRICS, describe
 from ..metrics.identification import SpeakerLinkage
+from ..numbers.identification import mean_halves, overlaps
 from ..numbers.report_data import ReportData
 from ..results.records import AttributeRecord, IdentificationRecord, Results, SimilarityRecord
 from .disclosures_in_words import OVERLAP, overlap_notes
@@ -91,14 +92,14 @@ def identification_speakers_table(data: ReportData, title: str) -> Table:
     columns = [Column("N", align="r", sparse=True), Column("Speaker", align="l")]
     columns += aligned("r", "Tests", "Found, %", "Tests 1, 3, ...", "Tests 2, 4, ...")
     notes = []
-    if data.halves is not None:
-        first, second = data.halves
+    if (halves := mean_halves(data.counted_identification)) is not None:
+        first, second = halves
         notes.append(
             "The worst of many speakers are so partly by chance. The "
             f"quarter selected on tests 1, 3, ... is found in {100 * first:.1f} % of these, but in "
             f"{100 * second:.1f} % of tests 2, 4, ... (means over trial sets)"
         )
-    plain, statistics = overlap_notes(data.protocol, data.overlaps)
+    plain, statistics = overlap_notes(data.protocol, overlaps(data.counted_identification))
     notes += [*plain, *([f"{OVERLAP}: {'; '.join(statistics)}"] if statistics else [])]
     caption = (
         f"The {WORST_SPEAKERS} most often found speakers of each trial set: {title} (in groups "

@@ -135,15 +135,15 @@ def _lines(
 def _ranks(data: ReportData, split: str) -> Iterator[Block]:
     """Yield, for each metric of utility, the ranks of the systems that reach each threshold."""
     protocol = data.protocol
-    compared = [t for t in data.trade_offs[split] if t.utility]
+    compared = [t for t in data.trade_offs[split] if t["utility"]]
     for metric in UTILITY if protocol.eer_thresholds else ():
-        if not any(metric in t.utility for t in compared):
+        if not any(metric in t["utility"] for t in compared):
             continue
         rows = []
         for threshold in protocol.eer_thresholds:
-            reached = [t for t in compared if t.eer >= threshold]
-            values = {t.system: t.utility[metric] for t in reached if metric in t.utility}
-            ranks = {s: str(utility_rank(v, reached, metric)) for s, v in values.items()}
+            reached = [t for t in compared if t["value"] >= threshold]
+            rated = ((t["system"], t["utility"].get(metric)) for t in reached)
+            ranks = {s: str(utility_rank(m["value"], reached, metric)) for s, m in rated if m}
             title = f"{100 * threshold:g} %" + ("" if reached else ": none")
             rows.append(Line(title, texts=ranks))
         heading = (
@@ -221,8 +221,9 @@ def _notes(data: ReportData, blocks: Sequence[Block], systems: Sequence[str]) ->
     )
     if ORIGINAL_COLUMN in systems:
         yield f"{ORIGINAL_COLUMN}: original speech"
-    cells = [c for b in blocks for line in b.lines for c in line.cells.values()]
-    yield from dict.fromkeys(note_of(c.caveat) for c in cells if c.caveat is not None)
+    cells = (c for b in blocks for line in b.lines for c in line.cells.values())
+    caveats = (cell.get("caveat") for cell in cells)
+    yield from dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None)
     if models := [block.attack for block in blocks if block.attack]:
         yield from overestimates(data, blocks[0].splits or data.protocol.splits, models)
     if any(block.metric is None for block in blocks):

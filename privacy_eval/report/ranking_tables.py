@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 
+from ..choices import LEVEL
 from ..errors import enumerated
 from ..io.files import file_names
-from ..metrics import METRICS, NOT_AVAILABLE, Metric
+from ..metrics import CAVEATS, METRICS, NOT_AVAILABLE, Metric
 from ..metrics.caveats import LEFT_OUT_MARK
+from ..metrics.confidence import least_replicates
 from ..metrics.printed import bias_notes
-from ..numbers.cells import system_column
+from ..numbers.cells import interval_of, system_column
 from ..numbers.challenge_averages import too_few_replicates
-from ..numbers.means import Difference
-from ..numbers.rankings import RankedSystem, Ranking
+from ..numbers.means import least_p_value, size_of
+from ..numbers.rankings import Ranking
+from ..results.measurements import Row
 from .attackers_in_words import strongest_notes
 from .notes import averaged_text, caveat_notes
 from .table import SIDE_BY_SIDE, Column, Table
@@ -21,40 +24,42 @@ from .table import SIDE_BY_SIDE, Column, Table
 def ranking_table(ranking: Ranking) -> Table:
     """Make the table of a ranking."""
     metric, own = METRICS[ranking.metric], ranking.own
-    systems = {*ranking.unranked, *(r.system for r in ranking.ranked)}
+    systems = {*ranking.unranked, *(r["system"] for r in ranking.ranked)}
     mixed = bool(own) and not systems <= own
     resampled = bool(ranking.replicates)
     tested = resampled and not ranking.by_strongest
     stated = tested or bool(ranking.unranked)
-    attacked = any(r.tried is not None for r in ranking.ranked) or ranking.by_strongest
+    attacked = any(r.get("tried") for r in ranking.ranked) or ranking.by_strongest
 
     def row(number: str, system: str, *cells: str) -> tuple[str, ...]:
         source = (("submitted" if system in own else "published"),) if mixed else ()
         return (number, system, *source, *cells)
 
     left_out = {system_column(v.condition.system) for v in ranking.records if v.left_out}
-    left_out.intersection_update(r.system for r in ranking.ranked)
+    left_out.intersection_update(r["system"] for r in ranking.ranked)
     ranked = []
     for number, r in enumerate(ranking.ranked, start=1):
-        texts = [r.mean.text() + LEFT_OUT_MARK * (r.system in left_out)]
-        texts += [metric.interval(r.interval)] if resampled else []
+        texts = [r["printed"] + LEFT_OUT_MARK * (r["system"] in left_out)]
+        texts += [metric.interval(interval_of(r))] if resampled else []
         texts = [" ".join(texts).rstrip(), *_strongest(r)] if attacked else texts
-        compared = _format_difference(metric, r.next) if tested else []
+        compared = _format_difference(metric, r.get("next")) if tested else []
         if attacked and tested:
             compared[:2] = [" ".join(compared[:2]).strip()]
         texts += compared
         texts += [_statement(r)] if stated else []
-        ranked.append(row(str(number), r.system, *texts))
+        ranked.append(row(str(number), r["system"], *texts))
     columns = _columns(metric, ranking, mixed=mixed, attacked=attacked, stated=stated)
     blanks = [""] * (len(columns) - len(row("", "")) - 1)
     unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
     notes = [*ranking.lacking, *_notes(ranking)]
     if mixed or metric.kind == "scores":
-        notes += ranking.not_comparable
+        cells = ranking.means.cells
+        of_scores = metric.kind == "scores"
+        notes += cells.scores_not_comparable if of_scores else cells.not_comparable
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
     if attacked:
-        notes += strongest_notes([r.tried for r in ranking.ranked if r.tried is not None])
+        notes += strongest_notes([r["tried"] for r in ranking.ranked if r["tried"] is not None])
     under = "strongest" if ranking.by_strongest else ranking.attack_model or "voice"
     name = f"ranking_{ranking.metric}_{under}_{ranking.split}"
     name = file_names([name])[name]
@@ -90,26 +95,31 @@ def _columns(
     return (*columns, Column("Statement", align="l")) if stated else tuple(columns)
 
 
-def _strongest(ranked: RankedSystem) -> list[str]:
+def _strongest(ranked: Row) -> list[str]:
     """Write the lowest EER of all attackers, whose it is, and corrected for the choice."""
-    if ranked.tried is None or ranked.tried.lowest is None:
+    tried = ranked["tried"]
+    if tried is None or tried.lowest is None:
         return ["", "", ""]
-    lowest = ranked.tried.lowest
-    return [lowest.eer.text(), lowest.title, ranked.tried.corrected_text or NOT_AVAILABLE]
+    return [tried.lowest["printed"], tried.lowest["title"], tried.corrected_text or NOT_AVAILABLE]
 
 
 def _notes(ranking: Ranking) -> list[str]:
     """Notes on intervals, with the caveats of values."""
     caveats = caveat_notes(ranking.records, [ranking.metric], ranking.protocol.variant)
-    caveats += ranking.caveats
+    place = {"attack_model": ranking.attack_model, "split": ranking.split}
+    rows = ranking.means.cells.rows.select(metric=ranking.metric, **place)
+    # Caveats on systems, not on single values.
+    of_systems = (c.reason for c in rows.values("caveat") if c not in CAVEATS.values())
+    caveats += dict.fromkeys(of_systems)
     notes = [_tests(ranking).removesuffix(".")]
     if not ranking.replicates:
         return notes + caveats
     notes += bias_notes([ranking.metric])
-    if ranking.replicates[0] < ranking.least_replicates:
-        notes += too_few_replicates([ranking.least_replicates])
+    least = max(least_replicates(r.n_speakers, LEVEL) for r in ranking.replicates)
+    if min(map(size_of, ranking.replicates)) < least:
+        notes += too_few_replicates([least])
     notes += caveats
-    if any(r.interval is None for r in ranking.ranked):
+    if any(interval_of(r) is None for r in ranking.ranked):
         notes.append("Without intervals: systems without bootstrap replicates of all conditions")
     return notes
 
@@ -117,28 +127,29 @@ def _notes(ranking: Ranking) -> list[str]:
 _ZEBRA = "ZEBRA: "
 
 
-def _statement(ranked: RankedSystem) -> str:
-    if ranked.next is None:
-        return ranked.why_not
-    if ranked.next.too_few:
-        return f"too few {ranked.next.too_few} to compare with {ranked.next.other}"
-    how = "better than" if ranked.next.better else "not significantly different from"
-    return f"{how} {ranked.next.other}"
+def _statement(ranked: Row) -> str:
+    following = ranked.get("next")
+    if following is None:
+        return str(ranked.get("why_not", ""))
+    if following["too_few"]:
+        return f"too few {following['too_few']} to compare with {following['against']}"
+    how = "better than" if following["better"] else "not significantly different from"
+    return f"{how} {following['against']}"
 
 
-def _format_difference(metric: Metric, difference: Difference | None) -> list[str]:
+def _format_difference(metric: Metric, difference: Row | None) -> list[str]:
     if difference is None:
         return ["", "", ""]
-    interval = metric.interval(difference.interval) * (not difference.too_few)
-    return [metric.format(difference.value), interval, p_value_text(difference)]
+    interval = metric.interval(interval_of(difference)) * (not difference["too_few"])
+    return [metric.format(difference["value"]), interval, p_value_text(difference)]
 
 
-def p_value_text(difference: Difference, p: float | None = None) -> str:
+def p_value_text(difference: Row, p: float | None = None) -> str:
     """Write a p-value, or another `p` made from it; "" where there are too few replicates."""
-    if difference.too_few:
+    if difference["too_few"]:
         return ""
-    p = difference.p_value if p is None else p
-    if not difference.p_value_is_bound or p >= 1:  # no p-value is above
+    p = float(difference["p"]) if p is None else p
+    if not difference["p_is_bound"] or p >= 1:  # no p-value is above
         return f"{p:.3f}"
     return f"< {(math.floor(1000 * p) + 1) / 1000:.3f}"  # p is below, also where it is a thousandth
 
@@ -166,7 +177,8 @@ def _caption(ranking: Ranking) -> str:
 
 def _other_order(ranking: Ranking) -> str:
     """Name the order of the corrected EERs, if it is another; "" if it is the same or unknown."""
-    given = {r.system: r.strongest.corrected for r in ranking.ranked if r.strongest is not None}
+    tried = ((r["system"], r["tried"].strongest) for r in ranking.ranked if r["tried"])
+    given = {system: best.corrected for system, best in tried if best is not None}
     order = sorted(given, key=lambda s: -given[s])
     changes = len(given) == len(ranking.ranked) and order != list(given)
     return f" (of the corrected one: {enumerated(order)})" * changes
@@ -197,14 +209,15 @@ def _tests(ranking: Ranking) -> str:
         if reasons:
             why = f"no system with bootstrap replicates has an average ({'; '.join(reasons)}), so"
         return f"Order and values only: {why} no significance test is possible."
-    numbers = " or ".join(map(str, ranking.replicates))
+    numbers = " or ".join(map(str, sorted(set(map(size_of, ranking.replicates)))))
+    n_speakers = min(r.n_speakers for r in ranking.replicates)
     units = " in percentage points" if metric.percent else ""
-    least = math.ceil(1000 * ranking.least_p_value) / 1000
+    least = math.ceil(1000 * max(map(least_p_value, ranking.replicates))) / 1000
     return (
         f"Intervals from {numbers} bootstrap replicates of speakers. Each system that "
         "has them is compared only with the next one of the same draws, which the statement names "
         f"(difference{units}, paired by replicate, two-sided p-value): tests of pairs, not "
         "corrected for their number. Intervals and p-values are widened for few speakers (expanded "
-        f"percentiles, Hesterberg 2015): with {ranking.n_speakers} speakers and {numbers} "
+        f"percentiles, Hesterberg 2015): with {n_speakers} speakers and {numbers} "
         f"replicates no p-value can fall below {least:.3f}."
     )

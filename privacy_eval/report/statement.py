@@ -16,16 +16,16 @@ from ..io.evidence import ComparedGroups, InferredAttribute, SpeechAmount
 from ..metrics import NO_WIDTH, describe
 from ..metrics.caveats import marked_text
 from ..metrics.identification import singling_out_chance
-from ..numbers.attackers import Attack
-from ..numbers.cells import system_column
+from ..numbers.cells import interval_of, system_column
 from ..numbers.disclosures import inferred_attributes, speech_amounts
-from ..numbers.identification import Identified, SingledOut, percent
+from ..numbers.identification import percent, rate_of
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
+from ..results.measurements import Row
 from ..results.records import VerificationRecord
 from ..version import __version__
 from .attackers_in_words import attackers_in_words, corrected_words
-from .disclosures_in_words import basis_text, group_text, privacy_sentences, rate_text
+from .disclosures_in_words import basis_text, group_text, privacy_sentences
 from .first_screen import attacker, not_evaluated_attacks
 from .markup import Markup, join, tag
 from .notes import front_notes
@@ -176,16 +176,16 @@ def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
 def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
     """Yield what the strongest attacks reach, what it rests on, and what is unknown."""
     for system in data.results.systems:
-        found = [(one, rates) for one, rates in _identified(data) if one.system == system]
+        found = [(one, rates) for one, rates in _identified(data) if one["system"] == system]
         if found:
-            worst, rates = max(found, key=lambda item: item[1].rate - item[1].chance)
-            group = group_text(rates.size, mixed=rates.mixed)
+            worst, rates = max(found, key=lambda item: float(item[1]["value"] - item[1]["chance"]))
+            group = group_text(rates["gallery"], mixed=rates["mixed"])
             yield (
-                f"{system}: an attacker who {_knowledge(worst.model)}, finds the right person in "
-                f"{group} {rate_text(rates)}, on average over all tests; "
-                f"{_of_original(data, worst, rates)}{100 * rates.chance:.3g} % by guessing."
+                f"{system}: an attacker who {_knowledge(worst['model'])}, finds the right person "
+                f"in {group} {rate_of(rates)} of the time, on average over all tests; "
+                f"{_of_original(data, worst, rates)}{100 * rates['chance']:.3g} % by guessing."
             )
-            yield from _worst(data, system, rates.rate - rates.chance)
+            yield from _worst(data, system, rates["value"] - rates["chance"])
         yield from _errors(data, system)
     for of in evidence.attributes:
         yield (
@@ -206,12 +206,13 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
         yield f"Not measured: {' and '.join(missing)}."
 
 
-def _of_original(data: ReportData, attack: Attack, rates: Identified) -> str:
+def _of_original(data: ReportData, attack: Row, rates: Row) -> str:
     """Write how often original speech is attributed rightly, in groups of the same size."""
-    for one in data.attacks[attack.system]:
-        of_original = data.identified.get(_key(one)) if one.model.is_original else None
-        if of_original is not None and (one.split, of_original.size) == (attack.split, rates.size):
-            return f"{100 * of_original.rate:.0f} % of the time with unprotected speech, "
+    place = attack["split"], rates["gallery"]
+    for one in data.attacks[attack["system"]]:
+        of_original = data.identified.get(_key(one)) if one["model"].is_original else None
+        if of_original is not None and (one["split"], of_original["gallery"]) == place:
+            return f"{100 * of_original['value']:.0f} % of the time with unprotected speech, "
     return ""
 
 
@@ -239,17 +240,17 @@ def _worst(data: ReportData, system: str, average: float) -> Iterator[str]:
 
 def _errors(data: ReportData, system: str) -> Iterator[str]:
     """Yield how often the strongest attacker of a system errs, as measured, then corrected."""
-    pairs = [one for one in _attacks(data) if one.system == system and one.eer.text()]
+    pairs = [one for one in _attacks(data) if one["system"] == system and one["printed"]]
     if not pairs:
         return
-    lowest = min(pairs, key=lambda one: one.eer.of_present or 0)
-    eer, best = lowest.eer, f"an attacker who {_knowledge(lowest.model)},"
+    lowest = min(pairs, key=lambda one: float(one["of_present"]))
+    best = f"an attacker who {_knowledge(lowest['model'])},"
     tried = data.tried.get((system, data.main_split))
     if tried is not None and tried.lowest is not None:
-        eer = tried.lowest.eer
-        best = f"the best of {len(tried.compared)} attackers ({tried.lowest.phrase})"
-    text = f"{eer.text()} % of cases {_bounds(data, eer.interval)}".rstrip()
-    original = data.original_eer.text()
+        lowest = tried.lowest
+        best = f"the best of {len(tried.compared)} attackers ({lowest['phrase']})"
+    text = f"{lowest['printed']} % of cases {_bounds(data, interval_of(lowest))}".rstrip()
+    original = data.original_eer["printed"]
     without = f", with unprotected speech in {original} %" if original else ""
     yield (
         f"{system}: deciding whether a recording is of a given person, {best} errs in "
@@ -272,11 +273,11 @@ def _knowledge(model: AttackModel) -> str:
     return text.removeprefix("who ")
 
 
-def _attacks(data: ReportData) -> Iterator[Attack]:
+def _attacks(data: ReportData) -> Iterator[Row]:
     """Yield the attacks on anonymized speech of the split that sentences are of."""
     for system in data.results.systems:
         for one in data.attacks[system]:
-            if one.split == data.main_split and not one.model.is_original:
+            if one["split"] == data.main_split and not one["model"].is_original:
                 yield one
 
 
@@ -304,10 +305,10 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
     """Yield the rows of singling out, linkage and inference."""
     singled = _singled_out(data)
     for one, out in singled:
-        chance = 100 * float(singling_out_chance([out.size])[0])
-        how = f"A rule for one person accepts exactly one of {out.size} people ({_phrase(one)})"
-        without = " (no interval)" * (out.interval is None)
-        result = f"{out.text}{without}; a rule that knows nothing: {chance:.0f} %"
+        chance, size = 100 * float(singling_out_chance([out["gallery"]])[0]), out["gallery"]
+        how = f"A rule for one person accepts exactly one of {size} people ({_phrase(one)})"
+        without = " (no interval)" * (interval_of(out) is None)
+        result = f"{rate_of(out)}{without}; a rule that knows nothing: {chance:.0f} %"
         yield "singling out", how, result
     if not singled:
         why = {r.singling_out.refused for r in data.results.identification} - {""}
@@ -315,14 +316,15 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         how = how if data.results.identification else "it needs stage 7 of the recipe"
         yield "singling out", f"not measured: {how}", "nothing can be said"
     for one, rates in _identified(data):
-        group = group_text(rates.size, mixed=rates.mixed)
+        group = group_text(rates["gallery"], mixed=rates["mixed"])
         how = f"The right person is found in {group} ({_phrase(one)}; {basis_text(rates)})"
-        yield "linkability", how, f"{rate_text(rates)}; guessing: {100 * rates.chance:.3g} %"
+        found = f"{rate_of(rates)} of the time; guessing: {100 * rates['chance']:.3g} %"
+        yield "linkability", how, found
     for one in _attacks(data):
-        interval = _bounds(data, one.eer.interval)
+        interval = _bounds(data, interval_of(one))
         how = f"Is a recording of a given person? ({_phrase(one)}; guessing errs in 50 %)"
-        eer = f"errs in {one.eer.text()} % {interval}".rstrip()
-        result = f"{eer} (EER)" if one.eer.text() else f"no value ({one.eer.why_blank})"
+        eer = f"errs in {one['printed']} % {interval}".rstrip()
+        result = f"{eer} (EER)" if one["printed"] else f"no value ({one['why_blank']})"
         yield "linkability", how, result
     for system in data.results.systems:
         yield from _strongest(data, system)
@@ -348,39 +350,38 @@ def _strongest(data: ReportData, system: str) -> Iterator[tuple[str, str, str]]:
     tried = data.tried.get((system, data.main_split))
     if tried is not None and tried.lowest is not None:
         strongest, lowest = f"the strongest of {len(tried.compared)} attackers", tried.lowest
-        how = f"The same, by {strongest} ({system}, {lowest.phrase})"
-        bounds = _bounds(data, lowest.eer.interval)
-        eer = f"errs in {lowest.eer.text()} % {bounds}".rstrip()
+        how = f"The same, by {strongest} ({system}, {lowest['phrase']})"
+        eer = f"errs in {lowest['printed']} % {_bounds(data, interval_of(lowest))}".rstrip()
         yield "linkability", how, "; ".join(filter(None, (f"{eer} (EER)", corrected_words(tried))))
 
 
 def _utility(data: ReportData, system: str, metric: str) -> str:
     """Return a mean measure of utility of a system; "" without one."""
     mean = data.utility[data.main_split].get(system_column(system), {}).get(metric)
-    return mean.text() if mean is not None and mean.value is not None else ""
+    return "" if mean is None or mean["value"] is None else str(mean["printed"])
 
 
-def _identified(data: ReportData) -> list[tuple[Attack, Identified]]:
+def _identified(data: ReportData) -> list[tuple[Row, Row]]:
     """List the attacks with a rate of finding a person."""
     return [(one, r) for one in _attacks(data) if (r := data.identified.get(_key(one)))]
 
 
-def _singled_out(data: ReportData) -> list[tuple[Attack, SingledOut]]:
+def _singled_out(data: ReportData) -> list[tuple[Row, Row]]:
     """List the attacks with a rate of singling out."""
-    return [(one, r.singled_out) for one, r in _identified(data) if r.singled_out]
+    return [(one, out) for one, r in _identified(data) if (out := r["singled_out"])]
 
 
-def _phrase(one: Attack) -> str:
-    return f"{one.system}, {one.model.phrase} attacker"
+def _phrase(one: Row) -> str:
+    return f"{one['system']}, {one['model'].phrase} attacker"
 
 
-def _key(one: Attack) -> tuple[str, str, str]:
-    return one.system, one.model.id, one.split
+def _key(one: Row) -> tuple[str, str, str]:
+    return one["system"], one["model"].id, one["split"]
 
 
 def _attackers(data: ReportData) -> Iterator[str]:
     of_others = (r.condition.attack_model for r in data.others)
-    models = [one.model for one in _attacks(data)]
+    models = [one["model"] for one in _attacks(data)]
     models += [data.protocol.attack(name) for name in of_others if name is not None]
     for model in dict.fromkeys(model for model in models if not model.is_original):
         yield f"{model.title}: {_knowledge(model)}."
@@ -390,7 +391,7 @@ def _attackers(data: ReportData) -> Iterator[str]:
     yield from words.tried
     for system, of_system in zip(data.systems_by_rank, words.of_systems, strict=True):
         yield from (f"{system}: {sentence[0].lower()}{sentence[1:]}" for sentence in of_system)
-    if original := data.original_eer.text():
+    if original := data.original_eer["printed"]:
         yield f"Against original speech, which is not protected, the EER is {original} %."
 
 
@@ -404,8 +405,8 @@ def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
     for one in _attacks(data):
         records = [
             r
-            for r in data.results.of(one.system).verification
-            if (r.condition.attack_model, r.condition.split) == (one.model.id, one.split)
+            for r in data.results.of(one["system"]).verification
+            if (r.condition.attack_model, r.condition.split) == (one["model"].id, one["split"])
             and protocol.eer in r.values(protocol.variant)
         ]
         if len(records) < 2:

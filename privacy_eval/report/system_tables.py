@@ -12,16 +12,19 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ..choices import grouped
 from ..io.files import file_names
 from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind, withholding_caveat
 from ..metrics.caveats import marked_text
 from ..metrics.registry import Kind
-from ..numbers.means import Mean
+from ..numbers.cells import interval_of
+from ..numbers.groups import lacking_groups
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import CHALLENGE_ATTACKERS, ORIGINAL, SPEECH
-from ..results.measurements import PRESENT, WHOLE, Measurements, metric_of
+from ..results.measurements import PRESENT, WHOLE, Measurements, Row, metric_of
 from ..results.record_caveats import utility_notes
 from ..results.records import Results
+from ..results.signature import network_notes
 from .declared import bundled_entries, declared_tables
 from .main_results import pairs_table
 from .notes import (
@@ -116,7 +119,7 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
         has_intervals = any(column.interval for column in table.columns)
         return [
             *table.notes,
-            *(whole.network_notes if table.name not in _WITHOUT_NETWORK else ()),
+            *(network_notes(whole.results) if table.name not in _WITHOUT_NETWORK else ()),
             *(whole.narrow_intervals if has_intervals else ()),
         ]
 
@@ -132,7 +135,8 @@ def _declared(data: ReportData, name: str) -> list[Table]:
     """Return the tables of a results folder that are entries; the first of each column of groups
     says what the tree does not tell of it."""
     tables = list(declared_tables(data, bundled_entries("system"), name))
-    for column, lacking in data.lacking_groups.items():
+    for column in data.group_columns:
+        lacking = lacking_groups(data.results, column)
         of_column = (n for n, t in enumerate(tables) if t.title.startswith(f"By {column}"))
         if (first := next(of_column, None)) is not None:
             tables[first] = replace(tables[first], notes=(*tables[first].notes, *lacking))
@@ -224,18 +228,16 @@ def _of_sets(data: ReportData) -> Measurements:
 
 def _strongest_attacks(data: ReportData, system: str) -> SplitTable:
     """Describe the table of the least private value over all attack models, by each metric."""
-    protocol, variant = data.protocol, data.protocol.variant
+    protocol = data.protocol
     attacks = {a.id for a in protocol.attack_models if not a.is_original}
     records = [r for r in data.results.verification if r.condition.attack_model in attacks]
-    cells: dict[Key, list[str]] = {}
-    keys = [key for key, of_key in data.strongest.items() if any(of_key.values())]
-    for key in keys:
-        for place, r in data.strongest[key].items():
-            text = NOT_AVAILABLE
-            if r is not None:
-                text = describe(key).format(r.values(variant)[key], detailed=True)
-                text += f" {r.condition.attack_model}"
-            cells.setdefault(place, []).append(text)
+    rows = _of_sets(data).select(attack_model=attacks)
+    sets = rows.groups("split", "data_set", "gender")
+    several = [key for key, of in sets.items() if len({row["attack_model"] for row in of}) > 1]
+    metrics = (key for key, m in of_kind("scores").items() if m.best and m.strongest)
+    found = {key: _least_private(rows, key) for key in map(protocol.shown, metrics)}
+    keys = [key for key, of_key in found.items() if any(place in of_key for place in several)]
+    cells = {p: [found[k].get(p, NOT_AVAILABLE) for k in keys] for p in several if keys}
     title = "The strongest of the challenge's attack models, by each metric"
     return SplitTable(
         protocol,
@@ -252,6 +254,19 @@ def _strongest_attacks(data: ReportData, system: str) -> SplitTable:
         else [],
         turned=True,
     )
+
+
+def _least_private(rows: Measurements, key: str) -> dict[Key, str]:
+    """Write the least private value of each trial set, and whose it is, unless all are withheld."""
+    of_metric, metric = rows.select(metric=key), describe(key)
+    values = (row for row in of_metric if withholding_caveat(row["caveats"], key) is None)
+    by_set = grouped(values, lambda row: (row["split"], row["data_set"], row["gender"]))
+    chosen = min if metric.best == "higher" else max
+    least = {place: chosen(of, key=lambda r: float(r["value"])) for place, of in by_set.items()}
+    return {
+        place: f"{metric.format(row['value'], detailed=True)} {row['attack_model']}"
+        for place, row in least.items()
+    }
 
 
 def _recognition(results: Results, system: str) -> SplitTable:
@@ -392,14 +407,14 @@ def averages_table(data: ReportData, system: str) -> Table:
     rows: dict[str, dict[str, str]] = {}
     averages = data.challenge_averages[system]
     for average in averages:
-        rows.setdefault(average.quantity, {})[average.split] = average.text
-    told = {a.quantity for a in averages if a.value is not None or a.mean.withheld}
+        rows.setdefault(average["quantity"], {})[average["split"]] = average["printed"]
+    told = {a["quantity"] for a in averages if a["value"] is not None or a["withheld"]}
     complete = tuple((q, *cells.values()) for q, cells in rows.items() if q in told)
     missing = [q for q in rows if q not in told]
     titles = map(data.protocol.split_title, data.protocol.splits)
     columns = (*aligned("l", "Average"), *aligned("r", *titles))
     notes = caveat_notes(results.verification, [data.protocol.eer], marked=True)
-    notes += blank_notes((a.split, a.mean) for a in averages)
+    notes += blank_notes((a["split"], a) for a in averages)
     if missing:
         notes.append(
             f"No average of {'; '.join(missing)}: values of some data sets or genders are missing"
@@ -412,16 +427,16 @@ def averages_table(data: ReportData, system: str) -> Table:
 def attack_table(data: ReportData, system: str) -> Table:
     """Weighted averages with their intervals: a row per split and attack model."""
     protocol, attacks = data.protocol, data.attacks[system]
-    keys = list(attacks[0].means) if attacks else []
+    keys = list(attacks[0]["means"]) if attacks else []
     groups: dict[str, list[tuple[str, ...]]] = {}
     resampled = set()
     for attack in attacks:
-        means = list(attack.means.values())
-        if any(mean.value is not None or mean.withheld for mean in means):
-            split = protocol.split_title(attack.split)
+        means = list(attack["means"].values())
+        if any(mean["value"] is not None or mean["withheld"] for mean in means):
+            split = protocol.split_title(attack["split"])
             texts = (mean_text(mean) for mean in means)
-            groups.setdefault(split, []).append((split, attack.model.title, *texts))
-            resampled |= {mean.metric for mean in means if mean.interval is not None}
+            groups.setdefault(split, []).append((split, attack["model"].title, *texts))
+            resampled |= {mean["metric"] for mean in means if interval_of(mean) is not None}
     columns = (
         Column("Split", align="l"),
         Column("Attack model", align="l", rule=True),
@@ -433,19 +448,20 @@ def attack_table(data: ReportData, system: str) -> Table:
     notes = (
         *interval_notes(data.results.records(), [key for key in keys if key in resampled]),
         *caveat_notes(records, keys, protocol.variant, marked=True),
-        *blank_notes((a.model.title, mean) for a in attacks for mean in a.means.values()),
+        *blank_notes((a["model"].title, mean) for a in attacks for mean in a["means"].values()),
     )
     rows = nonempty(groups.values())
     caption = f"{heading}: {system}."
     return Table("attacks", caption, columns, rows, notes=notes, title=heading)
 
 
-def mean_text(mean: Mean) -> str:
+def mean_text(mean: Row) -> str:
     """Format an average with its interval, where all conditions have replicates; "" without."""
-    if mean.value is None:
+    if mean["value"] is None:
         return ""
-    interval = describe(mean.metric).interval(mean.interval, detailed=True)
-    return f"{mean.text(detailed=True)} {interval}".rstrip()
+    metric = describe(mean["metric"])
+    interval = metric.interval(interval_of(mean), detailed=True)
+    return f"{metric.format(mean['value'], detailed=True, mean=True)} {interval}".rstrip()
 
 
 def variants_table(data: ReportData, title: str) -> Table:

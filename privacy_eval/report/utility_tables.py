@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..metrics import Label, describe
 from ..metrics.caveats import note_of
-from ..numbers.cells import ORIGINAL_COLUMN, CellKey, select, system_column
+from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
 from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
-from ..numbers.trade_offs import UTILITY, TradeOff
+from ..numbers.trade_offs import UTILITY
 from ..protocol.protocol import ORIGINAL, Protocol
+from ..results.measurements import Row
 from .attackers_in_words import overestimates
 from .comparison_tables import Block, Line, table_of_blocks
 from .notes import interval_notes, words_not_resampled
@@ -32,14 +33,14 @@ def _utility(data: ReportData, split: str) -> Table | None:
     """Word error rates, recalls of emotions and measures of speech, a column per system."""
     cells, protocol = data.cells, data.protocol
     metrics = (*UTILITY, *cells.measures)
-    present = {k.system for k in cells.values if k.metric in metrics and k.split == split}
+    present = cells.rows.select(metric=metrics, split=split).values("system")
     systems = [s for s in (ORIGINAL_COLUMN, *cells.systems) if s in present]
     blocks = []
     for metric in metrics:
         lines = []
         for name, data_set, gender in _rows_of_sets(protocol, metric, split):
-            keys = {s: CellKey(metric, None, split, data_set, gender, s) for s in systems}
-            lines.append(Line(name, "", {s: c for s, k in keys.items() if (c := cells.get(k))}))
+            found = ((s, cells.get(metric, None, split, data_set, gender, s)) for s in systems)
+            lines.append(Line(name, "", {s: cell for s, cell in found if cell is not None}))
         if lines := [line for line in lines if line.cells]:
             heading = Label(*describe(metric).heading)
             blocks.append(Block(heading, tuple(lines), describe(metric)))
@@ -50,10 +51,10 @@ def _utility(data: ReportData, split: str) -> Table | None:
     notes = [f"{s}: no {describe(m).name}" for s, m in _incomplete(data, split)]
     if any(block.resampled for block in blocks):
         notes += interval_notes(data.results.records(), ["wer"])
-    rated = {k.system for k in select(cells, metric="wer", split=split)} & cells.own
+    rated = cells.own.intersection(cells.rows.select(metric="wer", split=split).values("system"))
     notes += words_not_resampled(data, (s for s in systems if s in rated - of_words))
     notes += [describe(m).explanation.rstrip(".") for m in cells.measures if m in rated_by]
-    printed = (cell.caveat for block in blocks for _, cell in block.of_sets)
+    printed = (cell.get("caveat") for block in blocks for _, cell in block.of_sets)
     caveats = dict.fromkeys(caveat for caveat in printed if caveat)
     notes += [*map(note_of, caveats), *(cells.not_comparable if caveats else ())]
     table = Table(
@@ -90,7 +91,7 @@ def _incomplete(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     """Yield systems with some metric of utility but not another."""
     for system in data.cells.systems:
         means = {
-            m: data.utility[split][system][m].value
+            m: data.utility[split][system][m]["value"]
             for m in UTILITY
             if any(d.weight for d in decoded_sets(data.protocol, m))
         }
@@ -101,22 +102,22 @@ def _incomplete(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
 def _thresholds(data: ReportData, split: str) -> Table | None:
     """For every threshold of EER the systems at or above it, ranked by WER and by UAR."""
     protocol = data.protocol
-    compared = [t for t in data.trade_offs[split] if t.utility]
+    compared = [t for t in data.trade_offs[split] if t["utility"]]
     if not compared or not protocol.eer_thresholds:
         return None
-    metrics = [m for m in UTILITY if any(m in t.utility for t in compared)]
+    metrics = [m for m in UTILITY if any(m in t["utility"] for t in compared)]
     groups, headings = [], []
     for threshold in protocol.eer_thresholds:
         reached = sorted(
-            (t for t in compared if t.eer >= threshold),
-            key=lambda t: t.utility.get("wer", math.inf),
+            (t for t in compared if t["value"] >= threshold),
+            key=lambda t: t["utility"]["wer"]["value"] if "wer" in t["utility"] else math.inf,
         )
         groups.append([_row(t, reached, metrics) for t in reached])
         headings.append(Label(f"EER of {100 * threshold:g} % or more"))
-    own = {t.system for t in compared} & data.cells.own
+    own = {t["system"] for t in compared} & data.cells.own
     columns = [Column("System", align="l"), Column(describe(protocol.eer).column.title)]
     for m in metrics:
-        resampled = any(m in t.bounds for t in compared)
+        resampled = any(interval_of(t["utility"].get(m, {})) for t in compared)
         columns += [Column(describe(m).column.title, interval=resampled), Column("Rank")]
     if own and len(own) < len(compared):
         columns.insert(1, Column("Source"))
@@ -148,11 +149,11 @@ def threshold_note(data: ReportData, split: str) -> str:
     of a threshold."""
     protocol = data.protocol
     either = [
-        f"{t.system} ({100 * threshold:g} %)"
+        f"{t['system']} ({100 * threshold:g} %)"
         for t in data.trade_offs[split]
-        if t.utility and t.interval
+        if t["utility"] and t.get("low") is not None
         for threshold in protocol.eer_thresholds
-        if t.interval[0] < threshold <= t.interval[1]
+        if t["low"] < threshold <= t["high"]
     ]
     note = "Thresholds and ranks are of the values as they are, without their uncertainty"
     return f"{note}; 95 % intervals of the EER include a threshold: {', '.join(either)}"[
@@ -175,20 +176,19 @@ def recalls_of_folds(data: ReportData, metric: str, data_set: str, split: str) -
     return ranges
 
 
-def _row(one: TradeOff, reached: Sequence[TradeOff], metrics: Sequence[str]) -> list[str]:
-    cells = [one.system, one.privacy.text()]
+def _row(one: Row, reached: Sequence[Row], metrics: Sequence[str]) -> list[str]:
+    cells = [one["system"], one["printed"]]
     for metric in metrics:
-        value = one.utility.get(metric)
-        if value is None:
+        mean = one["utility"].get(metric)
+        if mean is None:
             cells += ["", ""]
             continue
-        mean = one.means[metric]
-        text = f"{mean.text()} {describe(metric).interval(mean.interval)}".rstrip()
-        cells += [text, str(utility_rank(value, reached, metric))]
+        text = f"{mean['printed']} {describe(metric).interval(interval_of(mean))}".rstrip()
+        cells += [text, str(utility_rank(mean["value"], reached, metric))]
     return cells
 
 
-def utility_rank(value: float, among: Sequence[TradeOff], metric: str) -> int:
+def utility_rank(value: float, among: Sequence[Row], metric: str) -> int:
     """Return the rank of a value by utility."""
-    others = [t.utility[metric] for t in among if metric in t.utility]
+    others: list[float] = [t["utility"][metric]["value"] for t in among if metric in t["utility"]]
     return 1 + sum(v < value if metric == "wer" else v > value for v in others)

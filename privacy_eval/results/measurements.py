@@ -105,6 +105,7 @@ class Measurements(Printed):
 
     def __init__(self, columns: Mapping[str, NDArray[np.object_]]) -> None:
         self.columns = MappingProxyType(dict(columns))
+        self._indices: dict[tuple[str, ...], dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Measurements:
@@ -160,6 +161,13 @@ class Measurements(Printed):
         for row in self:
             grouped.setdefault(tuple(row.get(name) for name in names), []).append(row)
         return grouped
+
+    def find(self, **wanted: object) -> Row | None:
+        """Return the first row with certain values, None for a blank, by an index made once."""
+        names = (*wanted,)
+        if names not in self._indices:
+            self._indices[names] = self.groups(*names)
+        return next(iter(self._indices[names].get((*wanted.values(),), ())), None)
 
     def to_rows(self) -> list[dict[str, Any]]:
         """List the rows, without blanks."""

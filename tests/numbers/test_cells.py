@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from support import ANON, B1, B2, changed, imported, with_first
+from support import ANON, B1, B2, changed, imported, side_by_side, with_first
 
 from privacy_eval.metrics import describe
 from privacy_eval.numbers.cells import (
-    Cell,
-    CellKey,
     Cells,
+    Place,
     cells_from_published,
     cells_from_results,
+    interval_of,
     merge_cells,
+    text_of,
 )
 from privacy_eval.numbers.means import Means
-from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.protocol.protocol import Protocol, load_protocol
 from privacy_eval.protocol.published import load_published, load_published_results
 from privacy_eval.results.records import MeasureRecord, merge
 from privacy_eval.results.signature import comparability_notes
@@ -49,25 +51,23 @@ def test_decimals_of_the_supplement(metric: str, value: float, text: str) -> Non
 def test_published_cells_are_digit_for_digit() -> None:
     tables = [v for v in load_published("vpc2020") if v.table < 18]
     for v in tables:
-        cell = PUBLISHED.get(
-            CellKey(v.metric, v.attack_model, v.split, v.data_set, v.gender, v.system)
-        )
-        assert cell is not None and (cell.text, cell.value) == (v.value, v.number)
+        cell = PUBLISHED.get(v.metric, v.attack_model, v.split, v.data_set, v.gender, v.system)
+        assert cell is not None and (text_of(cell), cell["value"]) == (v.value, v.number)
 
 
 def test_the_order_under_an_attack_model_is_that_of_its_tables() -> None:
     assert PUBLISHED.columns("semi-informed")[:6] == ("B1", "B2", "O1", "M1", "S2", "K2")
     assert sorted(PUBLISHED.columns("semi-informed")) == sorted(PUBLISHED.systems)
     assert PUBLISHED.columns("ignorant") == PUBLISHED.systems
-    assert Cells({}, ("a",)).columns("any") == ("a",)
+    assert side_by_side({}, ("a",)).columns("any") == ("a",)
 
 
 def test_original_speech_is_one_column_under_every_attack_model() -> None:
     both = cells_from_results(merge([imported(B1, system="x"), imported(B1, system="y")]))
     assert both.systems == ("x", "y") and both.own == {"x", "y"} and both.notes == ()
     for model in ("ignorant", "lazy-informed", "semi-informed"):
-        cell = both.get(CellKey("eer", model, "dev", "libri", "f", "Orig"))
-        assert cell is not None and cell.text == "8.66"
+        cell = both.get("eer", model, "dev", "libri", "f", "Orig")
+        assert cell is not None and text_of(cell) == "8.66"
 
 
 def test_systems_that_disagree_on_original_speech_are_named() -> None:
@@ -91,8 +91,8 @@ def test_a_submitted_system_and_a_published_one_of_its_name() -> None:
     assert cells.columns("semi-informed")[:3] == ("B1", "B1 (published)", "B2")
     place = ("cllr_min", "ignorant", "dev", "libri", "f")
     for system in ("B1", "B1 (published)"):
-        cell = cells.get(CellKey(*place, system))
-        assert cell is not None and cell.text == "0.996"
+        cell = cells.get(*place, system)
+        assert cell is not None and text_of(cell) == "0.996"
 
 
 def test_two_systems_of_one_name_are_refused() -> None:
@@ -104,8 +104,8 @@ def test_two_systems_of_one_name_are_refused() -> None:
 def test_original_speech_of_the_first_source_is_noted() -> None:
     results = imported(B1, system="mine")
     cells = merge_cells([cells_from_results(results), PUBLISHED])
-    cell = cells.get(CellKey("eer", "ignorant", "dev", "libri", "f", "Orig"))
-    assert cell is not None and cell.text == "8.66"
+    cell = cells.get("eer", "ignorant", "dev", "libri", "f", "Orig")
+    assert cell is not None and text_of(cell) == "8.66"
     assert not any("differ" in note for note in cells.notes)
     # Linkability and disclosure are not in this file; the published ones are shown.
     (note,) = [n for n in cells.notes if "published results vpc2020 if missing in your own" in n]
@@ -121,14 +121,14 @@ def test_original_speech_of_the_first_source_is_noted() -> None:
 def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> None:
     def original(**of: str) -> Cells:
         """Cllr of original speech of test, by data set and gender."""
-        return Cells(
+        return side_by_side(
             {
-                CellKey("cllr", "original", "test", *at.split("__"), "Orig"): Cell(
-                    "cllr", float(v), printed=v
-                )
+                ("cllr", "original", "test", *at.split("__"), "Orig"): {
+                    "value": float(v),
+                    "printed": v,
+                }
                 for at, v in of.items()
-            },
-            (),
+            }
         )
 
     libri = {"libri__f": "1.0", "libri__m": "2.0"}
@@ -136,7 +136,7 @@ def test_original_speech_has_an_average_where_one_source_prints_all_of_it() -> N
     mean = pytest.approx(2 * 0.25 * 1.5 + 2 * 0.25 * 3.0, abs=1e-12)
 
     def of(*parts: Cells) -> float | None:
-        return Means(merge_cells(parts), PROTOCOL).of("cllr", "ignorant", "test", "Orig").value
+        return Means(merge_cells(parts), PROTOCOL).of("cllr", "ignorant", "test", "Orig")["value"]
 
     assert of(original(**libri, **vctk)) == mean
     assert of(original(**libri), original(**libri, **vctk)) == mean
@@ -155,41 +155,40 @@ def test_voice_similarity_is_by_the_model_of_original_speech(models: tuple[str, 
         for m in models
     )
     both = cells_from_results(replace(results, similarity=records))
-    assert [c.value for k, c in both.values.items() if k.metric == "gvd_db"] == [-1.0]
+    assert both.rows.select(metric="gvd_db").values("value") == [-1.0]
     of_one = cells_from_results(replace(results, similarity=records[:1]))
-    assert [c.value for k, c in of_one.values.items() if k.metric == "gvd_db"] == [
-        values[models[0]]
-    ]
+    assert of_one.rows.select(metric="gvd_db").values("value") == [values[models[0]]]
 
 
 def test_a_system_called_like_original_speech_is_kept_apart() -> None:
     cells = cells_from_results(imported(B1, system="Orig"))
     assert cells.systems == ("Orig (system)",)
-    cell = cells.get(CellKey("eer", "ignorant", "dev", "libri", "f", "Orig (system)"))
-    assert cell is not None and cell.text == "50.14"
+    cell = cells.get("eer", "ignorant", "dev", "libri", "f", "Orig (system)")
+    assert cell is not None and text_of(cell) == "50.14"
 
 
 def test_an_average_needs_all_values_and_has_the_weights_of_the_protocol() -> None:
     values = {
-        CellKey("cllr", "a", "dev", d.id, g, "s"): Cell("cllr", value)
+        ("cllr", "a", "dev", d.id, g, "s"): value
         for (d, g), value in zip(
             ((d, g) for d in PROTOCOL.data_sets for g in PROTOCOL.genders), range(6), strict=True
         )
     }
-    cells = Cells(values, ("s",))
+
+    def of(cells: Mapping[Place, float], protocol: Protocol = PROTOCOL) -> float | None:
+        return Means(side_by_side(cells, ("s",)), protocol).of("cllr", "a", "dev", "s")["value"]
+
     expected = 0.25 * (0 + 1) + 0.20 * (2 + 3) + 0.05 * (4 + 5)
-    mean = Means(cells, PROTOCOL).of("cllr", "a", "dev", "s").value
-    assert mean == pytest.approx(expected, abs=1e-12)
+    assert of(values) == pytest.approx(expected, abs=1e-12)
     for place in values:
         rest = {p: c for p, c in values.items() if p != place}
-        assert Means(Cells(rest, ("s",)), PROTOCOL).of("cllr", "a", "dev", "s").value is None
-    abbreviate = {**values, CellKey("cllr", "a", "dev", "libri", "f", "s"): Cell("cllr", math.inf)}
-    assert Means(Cells(abbreviate, ("s",)), PROTOCOL).of("cllr", "a", "dev", "s").value == math.inf
+        assert of(rest) is None
+    infinite = {**values, ("cllr", "a", "dev", "libri", "f", "s"): math.inf}
+    assert of(infinite) == math.inf
     weightless = replace(
         PROTOCOL, data_sets=(replace(PROTOCOL.data_sets[0], weight=0.0), *PROTOCOL.data_sets[1:])
     )
-    mean = Means(Cells(abbreviate, ("s",)), weightless).of("cllr", "a", "dev", "s").value
-    assert mean == pytest.approx((0.20 * 5 + 0.05 * 9) / 0.5)
+    assert of(infinite, weightless) == pytest.approx((0.20 * 5 + 0.05 * 9) / 0.5)
 
 
 def test_values_of_the_only_variant_keep_their_intervals() -> None:
@@ -200,7 +199,7 @@ def test_values_of_the_only_variant_keep_their_intervals() -> None:
     first = replace(first, speaker_intervals={"challenge": {"eer": (0.1, 0.9)}})
     protocol = replace(results.protocol, variant="exact")
     cells = cells_from_results(replace(results, protocol=protocol, verification=(first,)))
-    assert [c.interval for key, c in cells.values.items() if key.metric == "eer"] == [(0.1, 0.9)]
+    assert [interval_of(row) for row in cells.rows.select(metric="eer")] == [(0.1, 0.9)]
 
 
 def test_other_levels_are_named() -> None:

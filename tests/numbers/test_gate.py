@@ -211,7 +211,7 @@ def test_original_speech_is_not_judged(tmp_path: Path) -> None:
 
 def _speech(record: Any) -> tuple[str, ...]:
     c = record.condition
-    return (c.speech,) if hasattr(c, "speech") else (c.trial,)
+    return (c.trial,)
 
 
 # Policies

@@ -119,7 +119,7 @@ def test_one_failure_is_one_failure(
     if "EER, %" in blank:  # neither ranked, nor over the data sets that it has
         means = read_report_data(ReportSources((out / "results.json",))).means
         whole, part = rankings(means, metric="eer", attack_model="ignorant", split="dev")
-        assert [one.system for one in (*whole.ranked, *part.ranked)] == ["B2", "B2"]
+        assert [one["system"] for one in (*whole.ranked, *part.ranked)] == ["B2", "B2"]
         assert whole.unranked == {"B1": "no value of 1 of 6: libri f"}
         assert ignorant["Conditions"] == "5"
 

@@ -223,9 +223,9 @@ def test_linkability_of_few_targets_is_marked_in_every_output() -> None:
     assert "reads as privacy" in to_results_txt(results, "mine", "")
     rows = [r for r in rows_of(record) if r["metric"] == "linkability"]
     assert ["reads as privacy" in str(r["caveats"]) for r in rows] == [True]
-    for mean in data.attacks["mine"][-1].means.values():
-        if mean.metric == "linkability":
-            assert mean.value is None and "too few targets" in mean.why_blank
+    for mean in data.attacks["mine"][-1]["means"].values():
+        if mean["metric"] == "linkability":
+            assert mean["value"] is None and "too few targets" in mean["why_blank"]
     rule = Rule("few", "linkability", at_most=1.0, interval="optional")
     (verdict,) = judge(Policy((rule,)), results).rules
     assert verdict.decision == "UNDECIDED" and "reads as privacy" in verdict.deciding.reason

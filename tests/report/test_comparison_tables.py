@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from latex_support import compiled, needs_latex, well_set
@@ -24,13 +25,12 @@ from support import (
     cells_of,
     changed,
     imported,
+    side_by_side,
     with_eer,
 )
 
 from privacy_eval.metrics import CAVEATS
 from privacy_eval.numbers.cells import (
-    Cell,
-    CellKey,
     Cells,
     cells_from_published,
     cells_from_results,
@@ -185,28 +185,28 @@ def test_ties_are_all_bold_and_a_single_system_is_not() -> None:
     assert alone and not any(t.bold for t in alone)
 
 
-def table_of(metric: str, *rows: list[Cell]) -> Table:
+def table_of(metric: str, *rows: list[Any]) -> Table:
     """Systems of dev under the ignorant attack model, a row after the other."""
     places = [(d.id, g) for d in PROTOCOL.data_sets for g in PROTOCOL.genders]
     systems = tuple("abc")
     values = {
-        CellKey(metric, "ignorant", "dev", *place, system): cell
+        (metric, "ignorant", "dev", *place, system): cell
         for place, row in zip(places, rows, strict=False)
         for system, cell in zip(systems, row, strict=True)
     }
-    (table,) = comparison_tables(Means(Cells(values, systems), PROTOCOL))
+    (table,) = comparison_tables(Means(side_by_side(values, systems), PROTOCOL))
     return table
 
 
 def test_equal_printed_values_are_not_bold() -> None:
-    alike = [Cell("eer", v) for v in (0.30001, 0.30002, 0.30003)]
-    apart = [Cell("eer", v) for v in (0.30001, 0.30002, 0.30013)]
+    alike = [0.30001, 0.30002, 0.30003]
+    apart = [0.30001, 0.30002, 0.30013]
     assert table_of("eer", alike, apart).bold == {(1, 4)}
 
 
 def test_linkability_of_few_targets_is_flagged_and_not_bold() -> None:
-    few, enough = Cell("linkability", 0.0, caveat=CAVEATS["few_targets"]), Cell("linkability", 0.1)
-    published = Cell("linkability", 0.2)
+    few, enough = {"value": 0.0, "caveat": CAVEATS["few_targets"]}, 0.1
+    published = 0.2
     table = table_of("linkability", [few, enough, published])
     assert table.rows[0][2:] == ("n/a", "0.100", "0.200")
     assert table.bold == {(0, 3)}
@@ -217,10 +217,10 @@ def test_linkability_of_few_targets_is_flagged_and_not_bold() -> None:
 
 
 def test_an_average_over_linkability_of_few_targets_is_not_best() -> None:
-    rows = [[Cell("linkability", v) for v in (0.1, 0.2, 0.3)] for _ in range(6)]
+    rows: list[list[Any]] = [[0.1, 0.2, 0.3] for _ in range(6)]
     average = table_of("linkability", *rows)
     assert average.rows[6][0] == "Weighted average" and (6, 2) in average.bold
-    rows[4][0] = Cell("linkability", 0.0, caveat=CAVEATS["few_targets"])
+    rows[4][0] = {"value": 0.0, "caveat": CAVEATS["few_targets"]}
     table = table_of("linkability", *rows)
     assert table.rows[6][2:4] == ("", "0.200")
     assert any("linkability (too few targets: 1 of 6 values, " in note for note in table.notes)
@@ -435,17 +435,20 @@ def test_a_protocol_without_published_names_has_no_tables(tmp_path: Path) -> Non
 def test_a_split_of_an_odd_name_names_no_file_elsewhere() -> None:
     split = "x/../../y}"
     protocol = replace(PROTOCOL, splits=(split,))
-    place = CellKey("eer", "ignorant", split, "libri", "f", "s")
-    (table,) = comparison_tables(Means(Cells({place: Cell("eer", 0.5)}, ("s",)), protocol))
+    place = ("eer", "ignorant", split, "libri", "f", "s")
+    (table,) = comparison_tables(Means(side_by_side({place: 0.5}, ("s",)), protocol))
     assert re.fullmatch(r"[A-Za-z0-9._+-]+", table.name)
 
 
 def test_tags_of_published_values_are_what_their_digits_decide() -> None:
-    assert zebra_category(Cell("zebra_individual", 3.979)) == "C"
-    assert zebra_category(Cell("zebra_individual", 0.0)) is None  # 0 and 0.0004 print the same
-    assert zebra_category(Cell("zebra_individual", 2.0)) is None
-    assert zebra_category(Cell("zebra_individual", 2.001)) == "C"
-    assert zebra_category(Cell("zebra_individual", 2.0, "B")) == "B"
+    def category(value: float, **columns: str) -> str | None:
+        return zebra_category({"metric": "zebra_individual", "value": value, **columns})
+
+    assert category(3.979) == "C"
+    assert category(0.0) is None  # 0 and 0.0004 print the same
+    assert category(2.0) is None
+    assert category(2.001) == "C"
+    assert category(2.0, tag="B") == "B"
 
 
 def test_left_out_trials_are_named() -> None:
@@ -499,7 +502,7 @@ def test_reversed_scores_are_never_the_best() -> None:
 
 def test_names_are_turned_where_one_is_long() -> None:
     def turned(*names: str) -> list[str]:
-        return [c.title for c in system_columns(Cells({}, ()), names, turned=True) if c.turned]
+        return [c.title for c in system_columns(side_by_side({}), names, turned=True) if c.turned]
 
     assert turned("B1", "team_1/a1") == []
     assert turned("B1", "M1c4", "team1/b", "team_1/b12") == ["team1/b", "team_1/b12"]

@@ -12,12 +12,11 @@ from support import B1, B2, Tree, cli, imported, three_conditions
 from privacy_eval.metrics import METRICS
 from privacy_eval.numbers.cells import (
     ORIGINAL_COLUMN,
-    CellKey,
     cells_from_published,
     cells_from_results,
     merge_cells,
 )
-from privacy_eval.numbers.means import Difference, Means
+from privacy_eval.numbers.means import Means
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.products.freshness import key_path
@@ -72,7 +71,7 @@ def test_original_speech_comes_first_and_columns_have_values() -> None:
     ]
     cells = cells_from_results(whole)
     for row, split in zip(table.rows, whole.protocol.splits, strict=False):
-        value = Means(cells, whole.protocol).of("eer", "original", split, ORIGINAL_COLUMN).value
+        value = Means(cells, whole.protocol).of("eer", "original", split, ORIGINAL_COLUMN)["value"]
         assert value is not None
         assert row[titles.index("EER, %")] == METRICS["eer"].format(value)
     assert all(any(row[n] not in ("", "n/a") for row in table.rows) for n in range(6, len(titles)))
@@ -152,8 +151,9 @@ def test_only_a_significant_difference_is_no_perhaps(better: bool, too_few: str,
     results = merge([imported(B1, system="one"), imported(B2, system="two")])
     data = ReportData(results, cells_from_results(results))
     first, second = data.main_ranking.ranked
-    tested = Difference(second.system, 0.1, (0.01, 0.2), 0.03, False, better, too_few)
-    ranked = (replace(first, next=tested), second)
+    tested = {"against": second["system"], "value": 0.1, "low": 0.01, "high": 0.2}
+    tested |= {"better": better, "too_few": too_few}
+    ranked = ({**first, "next": tested}, second)
     vars(data)["main_ranking"] = replace(data.main_ranking, ranked=ranked)
     verdict = report_sections(data)[0].verdict
     assert (said in verdict, verdict.startswith("Perhaps ")) == (True, not better)
@@ -167,7 +167,7 @@ def test_published_word_error_rates_do_not_fill_in_for_ones_own() -> None:
     )
     assert 0 < len(own.recognition) < len(whole.recognition)
     published = cells_from_published(load_published_results("vpc2022"))
-    assert published.get(CellKey("wer", None, "test", "libri", "", ORIGINAL_COLUMN)) is not None
+    assert published.get("wer", None, "test", "libri", "", ORIGINAL_COLUMN) is not None
     for results, is_there in ((whole, True), (own, False)):
         cells = merge_cells([cells_from_results(results), published])
         table = main_results_table(ReportData(results, cells))
@@ -211,7 +211,7 @@ def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
     values = {
         f"{METRICS['eer'].format(value)} %"
         for attack in ("ignorant", "lazy-informed")
-        for value in [Means(own, results.protocol).of("eer", attack, "test", better).value]
+        for value in [Means(own, results.protocol).of("eer", attack, "test", better)["value"]]
         if value is not None
     }
     assert len(values) == 2 and all(f"an EER of {value}" in sentences for value in values)

@@ -21,6 +21,7 @@ from support import (
     changed,
     imported,
     record_at,
+    side_by_side,
     three_conditions,
     write_outputs,
 )
@@ -29,14 +30,12 @@ from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from privacy_eval.metrics.trials import Trials
 from privacy_eval.numbers.cells import (
-    Cell,
-    CellKey,
     Cells,
     cells_from_published,
     cells_from_results,
+    interval_of,
     merge_cells,
 )
-from privacy_eval.numbers.means import Difference
 from privacy_eval.numbers.rankings import Ranking, rank, rankings
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import Protocol, load_protocol
@@ -138,14 +137,14 @@ def test_order_intervals_and_paired_differences(protocol: Protocol) -> None:
     )
     results = results_of(protocol, {"c": 0.295, "a": 0.3, "b": 0.31})
     b, a, c = ranked(results, stored).ranked
-    assert (b.system, a.system, c.system) == ("b", "a", "c")
-    assert b.interval is not None and b.interval[1] - b.interval[0] > 0.15
-    assert b.next is not None and a.next is not None and c.next is None
-    assert b.next.value == pytest.approx(0.01) and b.next.better
-    assert b.next.interval == pytest.approx((0.01, 0.01), abs=1e-6)
-    assert b.next.p_value < 0.01 and b.next.p_value_is_bound
-    assert not a.next.better and a.next.p_value > 0.9
-    assert a.next.interval == pytest.approx((-0.01, 0.02), abs=1e-6)
+    assert (b["system"], a["system"], c["system"]) == ("b", "a", "c")
+    assert b["high"] - b["low"] > 0.15
+    assert b.get("next") and a.get("next") and not c.get("next")
+    assert b["next"]["value"] == pytest.approx(0.01) and b["next"]["better"]
+    assert interval_of(b["next"]) == pytest.approx((0.01, 0.01), abs=1e-6)
+    assert b["next"]["p"] < 0.01 and b["next"]["p_is_bound"]
+    assert not a["next"]["better"] and a["next"]["p"] > 0.9
+    assert interval_of(a["next"]) == pytest.approx((-0.01, 0.02), abs=1e-6)
     table = table_of(results, stored)
     assert [row[1] for row in table.rows] == ["b", "a", "c"]
     assert table.rows[0][2] == "31.00" and table.rows[0][-1] == "better than a"
@@ -163,12 +162,12 @@ def test_systems_are_paired_across_published_ones(protocol: Protocol) -> None:
     shared = np.random.default_rng(0).normal(0.3, 0.05, 1000)
     stored = stored_of(a=replicates(shared), b=replicates(shared + 0.2))
     results = results_of(protocol, {"a": 0.3, "b": 0.5})
-    place = CellKey("eer", "ignorant", "dev", "libri", "f", "P1")
-    cells = merge_cells([cells_from_results(results), Cells({place: Cell("eer", 0.4)}, ("P1",))])
+    place = ("eer", "ignorant", "dev", "libri", "f", "P1")
+    cells = merge_cells([cells_from_results(results), side_by_side({place: 0.4}, ("P1",))])
     b, p1, a = ranked(results, stored, cells=cells).ranked
-    assert (b.system, p1.system, a.system) == ("b", "P1", "a")
-    assert b.next is not None and b.next.value == pytest.approx(0.2) and b.next.better
-    assert (p1.next, p1.why_not, a.next, a.why_not) == (None, "", None, "")
+    assert (b["system"], p1["system"], a["system"]) == ("b", "P1", "a")
+    assert b.get("next") and b["next"]["value"] == pytest.approx(0.2) and b["next"]["better"]
+    assert not any(of.get("next") or of.get("why_not") for of in (p1, a))
 
 
 def test_an_unpaired_submission_does_not_break_the_chain(protocol: Protocol) -> None:
@@ -179,12 +178,12 @@ def test_an_unpaired_submission_does_not_break_the_chain(protocol: Protocol) -> 
     )
     results = results_of(protocol, {"a": 0.3, "u": 0.4, "b": 0.5})
     b, u, a = ranked(results, stored).ranked
-    assert (b.system, u.system, a.system) == ("b", "u", "a")
-    assert b.next is not None and b.next.other == "a" and b.next.better
-    assert b.next.value == pytest.approx(0.2) and b.why_not == ""
-    assert u.next is None and "not paired" in u.why_not
+    assert (b["system"], u["system"], a["system"]) == ("b", "u", "a")
+    assert b.get("next") and b["next"]["against"] == "a" and b["next"]["better"]
+    assert b["next"]["value"] == pytest.approx(0.2) and b.get("why_not", "") == ""
+    assert not u.get("next") and "not paired" in u.get("why_not", "")
     statements = [row[-1] for row in table_of(results, stored).rows]
-    assert statements == ["better than a", u.why_not, ""]
+    assert statements == ["better than a", u.get("why_not", ""), ""]
 
 
 def test_uninformative_and_incomplete_values_are_flagged(protocol: Protocol) -> None:
@@ -236,8 +235,8 @@ def test_disclosure_is_ranked_from_the_least(protocol: Protocol) -> None:
     )
     results = replace(base, verification=records)
     first, second = ranked(results, stored, metric="zebra_individual").ranked
-    assert (first.system, second.system) == ("b", "a")
-    assert first.next is not None and first.next.value == -1.0 and first.next.better
+    assert (first["system"], second["system"]) == ("b", "a")
+    assert first.get("next") and first["next"]["value"] == -1.0 and first["next"]["better"]
     assert table_of(results, stored, metric="zebra_individual").notes[1:]  # on its intervals
     assert not table_of(results_of(protocol, {"a": 0.1, "b": 0.2}), stored).notes[1:]
 
@@ -251,8 +250,8 @@ def test_only_the_same_draws_are_paired(other: dict[str, Any], protocol: Protoco
     stored = stored_of(a=replicates(values), b=replicates(values[:size] + 0.2, **other))
     results = results_of(protocol, {"a": 0.3, "b": 0.5})
     first, _ = ranked(results, stored).ranked
-    assert first.interval is not None and first.next is None
-    assert "not paired" in first.why_not
+    assert interval_of(first) is not None and not first.get("next")
+    assert "not paired" in first.get("why_not", "")
     assert "better" not in to_text(table_of(results, stored))
 
 
@@ -284,7 +283,7 @@ def test_too_few_replicates_are_never_significant(protocol: Protocol) -> None:
         a=replicates(np.linspace(0.1, 0.2, 10)), b=replicates(np.linspace(0.5, 0.6, 10))
     )
     first, _ = ranked(results_of(protocol, {"a": 0.15, "b": 0.55}), stored).ranked
-    assert first.next is not None and first.next.p_value > 0.05 and not first.next.better
+    assert first.get("next") and first["next"]["p"] > 0.05 and not first["next"]["better"]
 
 
 @pytest.mark.parametrize(("size", "statement"), [(200, "too few"), (411, "better")])
@@ -322,8 +321,8 @@ def test_infinite_values_are_legal(protocol: Protocol) -> None:
     results = results_of(protocol, {"a": 0.6, "b": np.inf, "c": np.inf})
     stored = stored_of(a=replicates(np.ones(500)), b=replicates(infinite), c=replicates(infinite))
     b, c, a = ranked(results, stored).ranked
-    assert b.next is not None and b.next.value == 0 and b.next.p_value == 1
-    assert c.next is not None and not c.next.better
+    assert b.get("next") and b["next"]["value"] == 0 and b["next"]["p"] == 1
+    assert c.get("next") and not c["next"]["better"]
     assert "nan" not in to_text(table_of(results, stored))
 
 
@@ -380,10 +379,10 @@ def test_published_averages_are_ordered() -> None:
         split="test",
         cells=PUBLISHED,
     )
-    values = [r.value for r in found.ranked]
+    values = [r["value"] for r in found.ranked]
     assert values == sorted(values, reverse=True) and len(values) == 18
     m1 = 0.25 * (51.28 + 54.79) + 0.20 * (52.62 + 55.57) + 0.05 * (51.45 + 53.67)
-    (found_m1,) = (r.value for r in found.ranked if r.system == "M1")
+    (found_m1,) = (r["value"] for r in found.ranked if r["system"] == "M1")
     assert 100 * found_m1 == pytest.approx(m1)
 
 
@@ -462,7 +461,7 @@ def test_evaluation_stores_the_replicates_and_their_design(tmp_path: Path) -> No
     designs = {str(curves.of(r)["bootstrap_design"]) for r in results.verification}  # type: ignore[index]
     assert len(designs) == 1
     first, second = ranked(results, curves).ranked
-    assert {first.system, second.system} == {"now", "other"} and first.next is not None
+    assert {first["system"], second["system"]} == {"now", "other"} and first.get("next")
 
 
 def test_no_replicates_are_stored_without_a_bootstrap(tmp_path: Path) -> None:
@@ -529,11 +528,11 @@ def claims(distances: tuple[float, float], protocol: Protocol, seed: int) -> tup
             }
         )
         first, second = ranked(results, stored).ranked
-        assert first.next is not None
-        gap = truth["ab".index(first.system)] - truth["ab".index(second.system)]
-        said += first.next.better
-        wrong += first.next.better and gap < 0
-        covered += first.next.interval[0] <= gap <= first.next.interval[1]
+        assert first.get("next")
+        gap = truth["ab".index(first["system"])] - truth["ab".index(second["system"])]
+        said += first["next"]["better"]
+        wrong += first["next"]["better"] and gap < 0
+        covered += first["next"]["low"] <= gap <= first["next"]["high"]
     return said, wrong, covered
 
 
@@ -560,5 +559,5 @@ def test_distinct_systems_differ_significantly_in_the_right_direction(protocol: 
 @pytest.mark.parametrize(("p", "text"), [(0.0049, "< 0.005"), (0.005, "< 0.006"), (1.0, "1.000")])
 def test_bounds_of_p_values_are_no_more_than_one(p: float, text: str) -> None:
     """Holm's correction multiplies a bound, up to 1."""
-    bound = Difference("B2", 1.0, (0.5, 1.5), 0.001, p_value_is_bound=True, better=True)
+    bound = {"p": 0.001, "p_is_bound": True, "too_few": ""}
     assert p_value_text(bound, p) == text

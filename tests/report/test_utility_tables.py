@@ -274,13 +274,14 @@ def resampled(errors: Mapping[str, tuple[int, ...]]) -> Results:
 
 def test_word_error_rates_of_systems_are_compared_paired() -> None:
     """b has 5 errors more of each speaker: in every replicate, too; c has other speakers."""
-    first = (1, 9, 4, 7, 30, 2, 5, 8)
-    data = data_of(resampled({"b": tuple(n + 5 for n in first), "a": first, "c": (20,) * 3}))
+    errors = (1, 9, 4, 7, 30, 2, 5, 8)
+    data = data_of(resampled({"b": tuple(n + 5 for n in errors), "a": errors, "c": (20,) * 3}))
     ranking = data.word_error_rankings["test"]
-    assert [r.system for r in ranking.ranked] == ["a", "b", "c"]
-    assert ranking.ranked[0].next is not None and ranking.ranked[0].next.other == "b"
-    assert np.allclose([ranking.ranked[0].next.value, *ranking.ranked[0].next.interval], -0.05)
-    assert ranking.ranked[1].next is None and "not paired" in ranking.ranked[1].why_not
+    assert [r["system"] for r in ranking.ranked] == ["a", "b", "c"]
+    first, second, _ = ranking.ranked
+    assert first["next"]["against"] == "b"
+    assert np.allclose([first["next"][name] for name in ("value", "low", "high")], -0.05)
+    assert not second.get("next") and "not paired" in second["why_not"]
     table = ranking_table(ranking)
     assert table.name == "ranking_wer_voice_test" and "most useful first" in table.caption
     assert not data_of(FOUR).word_error_rankings  # nothing to compare
@@ -344,7 +345,8 @@ def test_word_error_rates_without_interval_are_named_beside_scores_with_one() ->
 
 def test_the_first_screen_tells_utility_with_its_uncertainty() -> None:
     results = resampled({"a": (1, 9, 4, 7), "b": (6, 14, 9, 12)})
-    low, high = data_of(results).utility["test"]["a"]["wer"].interval or (0, 0)
+    mean = data_of(results).utility["test"]["a"]["wer"]
+    low, high = mean["low"], mean["high"]
     words = sentences_of(results, "Words")
     assert f"5.25 % [{100 * low:.2f}, {100 * high:.2f}] wrong" in words[1]
     verdict = front(data_of(results)).verdict
@@ -446,12 +448,12 @@ def test_a_front_of_one_system_is_no_line() -> None:
 
 def test_published_systems_beside_ones_own() -> None:
     data = data_of(FOUR, "vpc2024")
-    found = {t.system: t for t in data.trade_offs["test"]}
+    found = {t["system"]: t for t in data.trade_offs["test"]}
     # Averages of the published test EERs of women and men.
     expected = {"B1": 6.07, "B2": 4.52, "B3": 27.32, "B4": 30.27, "B5": 34.34, "B6": 21.14}
     for system, eer in expected.items():
-        assert f"{100 * found[system].eer:.2f}" == f"{eer:.2f}"
-        assert len(found[system].utility) == 2
+        assert f"{100 * found[system]['value']:.2f}" == f"{eer:.2f}"
+        assert len(found[system]["utility"]) == 2
     (table,) = (t for n, t in tables_of(data).items() if n == "thresholds_test")
     sources = {row[0]: row[1] for row in table.rows}
     assert sources["b"] == "submitted" and sources["B5"] == "published"

@@ -8,10 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support import ANON, PUBLISHED_FILES, ROOT, SUMMARY, cli
+from support import ANON, PUBLISHED_FILES, ROOT, SUMMARY, averages_of, cli
 
 from privacy_eval.metrics.eer import eer_percent
-from privacy_eval.numbers.challenge_averages import challenge_averages
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
 
@@ -101,7 +100,7 @@ def test_values_belong_to_their_attack_models(trees: Path, tmp_path: Path) -> No
     assert rates["anonymized", "test"] == pytest.approx(0.18118, abs=1e-12)
     [uar] = [e for e in results.emotion if e.condition.name == "SER-IEMOCAP_test_anon"]
     assert uar.values["uar"] == pytest.approx(0.470832, abs=1e-12) and "acc_sad" not in uar.values
-    by_title = {a.title: a.value for a in challenge_averages(results)}
+    by_title = averages_of(results)
     eer = by_title["Weighted average EER (SpeechBrain) test anon"]
     assert eer == pytest.approx((28.125 + 25) / 2)
     assert by_title["Average WER test anon"] == pytest.approx(18.118)
@@ -219,7 +218,7 @@ def test_every_value_of_the_summary_of_2022_is_imported(tmp_path: Path) -> None:
     check_summary_of_2022(results, SUMMARY.read_text())
     text = SUMMARY.read_text().splitlines()
     printed = dict(line.split(": ") for line in text if "verage" in line)
-    averages = {a.title: a.value for a in challenge_averages(results) if a.value is not None}
+    averages = {t: value for t, value in averages_of(results).items() if value is not None}
     assert len(averages) == 12
     for title, value in printed.items():
         assert averages[title] == pytest.approx(float(value), abs=6e-4), title

@@ -15,20 +15,25 @@ from support import (
     Tree,
     lines_to,
     score_lines,
+    side_by_side,
     three_conditions,
     trial_lines,
     write_outputs,
 )
 
 from privacy_eval.metrics.caveats import WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
-from privacy_eval.metrics.confidence import least_replicates, needed_for_tests
-from privacy_eval.numbers.attackers import AttackerEer, AttackerPair, Tried
+from privacy_eval.metrics.confidence import (
+    BootstrapReplicates,
+    least_replicates,
+    needed_for_tests,
+)
+from privacy_eval.numbers.attackers import Tried
 from privacy_eval.numbers.gate import Policy, Rule, judge
-from privacy_eval.numbers.means import Difference, Mean, MeanReplicates
-from privacy_eval.numbers.rankings import RankedSystem, Ranking, with_attackers
+from privacy_eval.numbers.means import Means
+from privacy_eval.numbers.rankings import Ranking, with_attackers
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
-from privacy_eval.numbers.trade_offs import TradeOff
+from privacy_eval.numbers.trade_offs import with_attackers as attacked
 from privacy_eval.protocol.protocol import Attacker, load_protocol
 from privacy_eval.report.attackers_in_words import _first_by_strongest, overestimates
 from privacy_eval.report.figures.plane import Plane, draw_plane
@@ -329,45 +334,50 @@ def test_the_first_screen_names_attackers_that_were_tried_and_others(tree: Tree)
 
 def of_system(
     name: str, lowest: float | None, corrected: float | None, attackers: str = "xy"
-) -> RankedSystem:
+) -> dict[str, Any]:
     """A system, whose challenge's EER is 50 %, with what attackers reach."""
     best = None if corrected is None else SimpleNamespace(corrected=corrected)
-    found = None if lowest is None else SimpleNamespace(value=lowest)
+    found = None if lowest is None else {"of_present": lowest}
     tried = SimpleNamespace(strongest=best, lowest=found, titles=frozenset(attackers))
-    return RankedSystem(name, Mean("eer", 0.5), tried=cast(Any, tried))
+    return {"system": name, "metric": "eer", "value": 0.5, "tried": tried}
 
 
-def of_attacker(title: str, value: float, genders: str) -> AttackerEer:
-    """An attacker with scores of some genders."""
-    conditions = tuple(SimpleNamespace(data_set="libri", gender=g) for g in genders)
-    mean: Any = SimpleNamespace(
-        of_present=value,
-        caveat=None,
-        replicates=None,
-        parts=[SimpleNamespace(conditions=conditions)],
-    )
-    return AttackerEer(title, title, CONFIG.attack_models[1], mean)
+def of_attacker(
+    title: str, value: float, genders: str, drawn: Any = None, speakers: int = 1000
+) -> dict[str, Any]:
+    """An attacker with scores of some genders, and replicates."""
+    replicates = None
+    if drawn is not None:
+        replicates = BootstrapReplicates({"eer": np.array(drawn)}, speakers, "", 0)
+    return {
+        "metric": "eer",
+        "of_present": value,
+        "parts": tuple({"data_set": "libri", "gender": g} for g in genders),
+        "replicates": replicates,
+        "attacker": title,
+        "title": title,
+        "model": CONFIG.attack_models[1],
+    }
 
 
 def test_attackers_of_some_trial_sets_are_not_compared() -> None:
     whole, part = of_attacker("whole", 0.3, "fm"), of_attacker("part", 0.1, "f")
     row = Tried("now", "dev", (whole, part), CONFIG)
-    assert (row.compared, row.partial, row.lowest) == ((whole,), (part,), None)
+    assert [a["title"] for a in row.compared] == ["whole"] and row.lowest is None
+    assert [a["title"] for a in row.partial] == ["part"]
 
 
 @pytest.mark.parametrize("too_few", [False, True])
 def test_attackers_are_like_the_strongest_only_by_a_test(too_few: bool) -> None:
-    one, other = of_attacker("one", 0.3, "f"), of_attacker("other", 0.1, "f")
+    one, other = (
+        of_attacker(title, eer, "f", np.tile([low, 0.4], 2 if too_few else 50))
+        for title, eer, low in (("one", 0.3, -0.1), ("other", 0.1, 0.1))
+    )
     row = Tried("now", "dev", (one, other), CONFIG)
-    for attacker, low in ((one, -0.1), (other, 0.1)):
-        drawn = np.tile([low, 0.4], 2 if too_few else 50)
-        cast(Any, attacker.eer).replicates = MeanReplicates(drawn, 1000, ())
-    interval = (0.1, 0.3) if too_few else (-0.1, 0.5)
-    lacking = "speakers" if too_few else ""
-    tested = Difference("other", 0.2, interval, 0.1, too_few, False, lacking)
-    vars(row)["pairs"] = (AttackerPair(one, other, tested, 0.1),)
-    assert row.like_lowest == (set() if too_few else {"One"})
-    assert row.untested == ({"One"} if too_few else set())
+    tested = {"too_few": "speakers" if too_few else "", "significant": False}
+    vars(row)["pairs"] = [{**tested, "one": one, "other": other, "p_holm": 0.1}]
+    assert row.like_lowest == (set() if too_few else {"one"})
+    assert row.untested == ({"one"} if too_few else set())
     assert row.is_weaker(one, other) == too_few  # by the EERs where there is no test
     assert ("not tested" in row.how_compared) == too_few
 
@@ -379,17 +389,17 @@ def test_the_replicates_that_all_pairs_need_are_named(speakers: int, attackers: 
     needed = int(least_replicates(speakers, tests=tests))
 
     def tried(replicates: int) -> Tried:
-        every = [of_attacker(f"a{n}", 0.1 * n, "f") for n in range(attackers)]
-        for number, one in enumerate(every):
-            drawn = np.full(replicates, 0.1 * number)
-            cast(Any, one.eer).replicates = MeanReplicates(drawn, speakers, ())
+        every = (
+            of_attacker(f"a{n}", 0.1 * n, "f", np.full(replicates, 0.1 * n), speakers)
+            for n in range(attackers)
+        )
         return Tried("now", "dev", tuple(every), CONFIG)
 
     lacking, enough = tried(needed - 1), tried(needed)
     assert len(lacking.pairs) == tests
-    assert all(p.difference.significant and p.p_holm >= 0.05 for p in lacking.pairs)
+    assert all(p["significant"] and p["p_holm"] >= 0.05 for p in lacking.pairs)
     assert f"{tests} comparisons needs --bootstrap {needed} " in lacking.lacking_replicates
-    assert min(p.p_holm for p in enough.pairs) < 0.05 and not enough.lacking_replicates
+    assert min(p["p_holm"] for p in enough.pairs) < 0.05 and not enough.lacking_replicates
     few = least_replicates(6, tests=21)
     assert few > 1e9 and "cannot be reached" in needed_for_tests(6, 21)
 
@@ -398,21 +408,22 @@ def test_systems_are_ranked_by_the_lowest_eer_as_measured_on_request() -> None:
     """Not by the corrected EER, by which A were second and C not ranked."""
     systems = [of_system("A", 0.1, 0.25), of_system("B", 0.2, 0.22), of_system("C", 0.3, None)]
     systems += [of_system("E", 0.4, 0.4, "x"), of_system("D", None, None)]
-    tried = {(system.system, "dev"): system.tried for system in systems if system.system != "D"}
-    given = tuple(replace(system, tried=None) for system in systems)
-    ranking = Ranking("eer", "ignorant", "dev", replace(CONFIG, eer="eer"), given, {}, ())
+    tried = {(of["system"], "dev"): of["tried"] for of in systems if of["system"] != "D"}
+    given = tuple({**of, "tried": None} for of in systems)
+    means = Means(side_by_side({}), replace(CONFIG, eer="eer"))
+    ranking = Ranking(means, "eer", "ignorant", "dev", given, {})
     beside = with_attackers(ranking, cast(Any, tried), by_strongest=False)
-    assert [r.system for r in beside.ranked] == ["A", "B", "C", "E", "D"]
-    assert [r.tried for r in beside.ranked] == [*tried.values(), None]
+    assert [r["system"] for r in beside.ranked] == ["A", "B", "C", "E", "D"]
+    assert [r["tried"] for r in beside.ranked] == [*tried.values(), None]
     ordered = with_attackers(ranking, cast(Any, tried), by_strongest=True)
-    assert [r.system for r in ordered.ranked] == ["C", "B", "A"]
+    assert [r["system"] for r in ordered.ranked] == ["C", "B", "A"]
     assert "no other attacker" in ordered.unranked["D"]
     assert "fewer attackers" in ordered.unranked["E"]
     other = replace(ranking, metric="cllr_min")
     assert with_attackers(other, cast(Any, tried), by_strongest=True) is other
     del tried["C", "dev"]
     two = with_attackers(ranking, cast(Any, tried), by_strongest=True)
-    assert [r.system for r in two.ranked] == ["B", "A"]
+    assert [r["system"] for r in two.ranked] == ["B", "A"]
     assert "of the corrected one: A and B" in _tests(two)
     same = replace(two, ranked=tuple(of_system(s, e, e) for s, e in (("B", 0.2), ("A", 0.1))))
     assert "of the corrected one" not in _tests(same)
@@ -429,7 +440,7 @@ def test_systems_are_ranked_by_the_lowest_eer_as_measured_on_request() -> None:
     ],
 )
 def test_the_headline_reverses_an_order_only_where_both_numbers_do(
-    one: RankedSystem, other: RankedSystem, first: str
+    one: dict[str, Any], other: dict[str, Any], first: str
 ) -> None:
     ranking, cells = SimpleNamespace(ranked=(one, other)), SimpleNamespace(own={"A", "B"})
     data = SimpleNamespace(main_ranking=ranking, cells=cells)
@@ -446,12 +457,13 @@ def test_the_option_makes_other_products(tree: Tree) -> None:
 
 def test_the_plane_has_the_strongest_attacker_beside_the_challenge_s(tree: Tree) -> None:
     best = SimpleNamespace(corrected=0.25, lower=0.1, upper=0.3, is_too_low=False)
-    wer, lowest = {"wer": Mean("wer", 0.05)}, of_attacker("x", 0.2, "f")
-    one = TradeOff("A", Mean("eer", 0.4), wer, lowest=lowest, strongest=cast(Any, best))
+    utility = {"wer": {"metric": "wer", "value": 0.05}}
+    one = {"system": "A", "metric": "eer", "value": 0.4, "utility": utility}
+    tried: Any = SimpleNamespace(lowest=of_attacker("x", 0.2, "f"), strongest=best)
     data = ReportData(evaluated(tree))
     data = replace(data, cells=replace(data.cells, systems=("A",), own=frozenset({"A"})))
     for by_strongest, x in ((False, 40), (True, 20)):
-        drawn = replace(one, by_strongest=by_strongest)
+        (drawn,) = attacked([one], {("A", "dev"): tried}, "dev", by_strongest=by_strongest)
         canvas = draw_plane(Plane(data, "dev", (drawn,), ("wer",)))
         lines = {line.get_gid(): line.get_xdata() for line in canvas.axes[0].lines}
         assert lines["A"] == pytest.approx([x])
@@ -514,7 +526,7 @@ def test_the_headline_says_that_the_strongest_attacker_reverses_the_order(tree: 
     }
     original = rows["Original speech"]
     assert float(original["Listeners"]) > 20 and original["Corrected"] == "n/a"
-    assert original["Ignorant"] == original["Lazy-informed"] == data.original_eer.text()
+    assert original["Ignorant"] == original["Lazy-informed"] == data.original_eer["printed"]
     bold = {table.rows[row][0]: table.columns[column].title for row, column in table.bold}
     assert bold["now"] == "Listeners" and bold["later"] != "Listeners"
     assert "Original speech" not in bold
@@ -535,18 +547,18 @@ def test_the_lowest_eer_is_corrected_where_there_are_replicates(tree: Tree, boot
     assert row.lowest is not None
     if bootstrap:
         assert row.strongest is not None
-        assert row.strongest.minimum == row.lowest.value <= row.strongest.corrected
+        assert row.strongest.minimum == row.lowest["of_present"] <= row.strongest.corrected
         assert row.strongest.lower <= row.strongest.upper
     summary = main_results_table(data)
     assert summary is not None
     (line,) = (of for of in summary.rows if of[2] == "Strongest of 3")
-    assert any(row.lowest.phrase in note for note in summary.notes)
-    assert line[4] == row.lowest.eer.text()
+    assert any(row.lowest["phrase"] in note for note in summary.notes)
+    assert line[4] == row.lowest["printed"]
     beside = [of[4] for of in summary.rows if of[2] == "Corrected (of 3)"]
     assert beside == ([row.corrected_text.split()[0]] if bootstrap else [])
     pairs = pairs_table(data, "now")
     assert len(pairs.rows) == (3 if bootstrap else 0)  # of 3 attackers
-    eers = {a.title: a.value for a in row.attackers}
+    eers = {a["title"]: a["of_present"] for a in row.attackers}
     for _, one, other, text, *_ in pairs.rows:
         assert float(text.split()[0]) == pytest.approx(100 * (eers[one] - eers[other]), abs=0.01)
 
@@ -564,8 +576,8 @@ def test_the_lowest_eer_leads_everywhere_and_the_corrected_one_is_named(tree: Tr
     data = report_data(results, tree.root / "out")
     ((_, row),) = data.tried.items()
     assert row.lowest is not None and row.strongest is not None
-    lowest, corrected = row.lowest.eer.text(), row.corrected_text.split()[0]
-    assert row.strongest.corrected > row.lowest.value + 0.001
+    lowest, corrected = row.lowest["printed"], row.corrected_text.split()[0]
+    assert row.strongest.corrected > row.lowest["of_present"] + 0.001
     parts = {part.title: part for part in statement_parts(data, Evidence())}
     said = [front(data).verdict, " ".join(parts["In short"].items)]
     said += [" ".join(parts["Attackers, and what each of them knows"].items)]
@@ -573,13 +585,13 @@ def test_the_lowest_eer_leads_everywhere_and_the_corrected_one_is_named(tree: Tr
     said += ["; ".join(*(of for _, of in front(data).answers))]
     assert len(said) == 5
     for text in said:
-        name = row.lowest.phrase
+        name = row.lowest["phrase"]
         measured = re.search(rf"of 3 attackers.*?({name}.*?\b{lowest} %|{lowest} % .{name})", text)
         assert measured is not None, text
         assert f"corrected for the choice among 3: {corrected} %" in text[measured.end() :]
     table = ranking_table(data.rankings["dev"][0])
     cells = dict(zip([c.title for c in table.columns], table.rows[0], strict=True))
-    assert (cells["Lowest"], cells["Attacker"]) == (lowest, row.lowest.title)
+    assert (cells["Lowest"], cells["Attacker"]) == (lowest, row.lowest["title"])
     assert cells["Corrected"] == row.corrected_text
 
 

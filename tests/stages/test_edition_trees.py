@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from support import ROOT, cli
 
+from privacy_eval.numbers.cells import interval_of
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.results.json_store import read_results
@@ -263,9 +264,11 @@ def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch)
     data = read_report_data(ReportSources((tree / "exp/privacy_eval/results.json",)))
     for split in ("dev", "test"):
         (one,) = data.trade_offs[split]
-        assert one.bounds.keys() == {"wer"} and one.interval is not None
-        mean = one.means["wer"]  # its replicates are those that the record's interval is of
-        assert mean.replicates is not None and mean.interval == mean.parts[0].interval
+        assert one["low"] is not None
+        bounds = {m: interval_of(of) for m, of in one["utility"].items() if interval_of(of)}
+        mean = one["utility"]["wer"]  # its replicates are those that the record's interval is of
+        assert mean["replicates"] is not None
+        assert bounds == {"wer": interval_of(mean["parts"][0])}
     for path in (tree / "exp/asr").glob("*/wer"):
         path.unlink()
     done = cli("collect", *common)

@@ -215,10 +215,9 @@ def test_report_tables_and_plane_show_measures(measured: Tree) -> None:
     (ranking,) = [
         r for r in data.measure_rankings if (r.metric, r.split) == ("dnsmos_ovrl", "test")
     ]
-    assert [r.system for r in ranking.ranked] == ["B1", "B2"]
-    following = ranking.ranked[0].next
-    assert following is not None and following.value == pytest.approx(1)
-    assert following.interval == pytest.approx((1, 1))
+    assert [r["system"] for r in ranking.ranked] == ["B1", "B2"]
+    following = ranking.ranked[0]["next"]
+    assert [following[name] for name in ("value", "low", "high")] == pytest.approx([1, 1, 1])
 
 
 def test_opinions_above_those_of_original_speech_are_a_caution(tree: Tree) -> None:
@@ -264,8 +263,8 @@ def test_an_unreadable_recording_costs_the_average_of_its_system(
     means = read_report_data(ReportSources((path,))).means
     split = next(r.condition.split for r in results.measures if SETS[2] in r.condition.name)
     blank, whole = (means.of("dnsmos_ovrl", None, split, system) for system in ("B1", "B2"))
-    assert blank.value is blank.of_present is None and whole.value is not None
-    assert blank.why_blank == f"no value of 1 of 2: {blank.withheld[0]}"
+    assert blank["value"] is blank["of_present"] is None and whole["value"] is not None
+    assert blank["why_blank"] == f"no value of 1 of 2: {blank['withheld'][0]}"
 
 
 @pytest.mark.parametrize("package", sorted({*OPTIONAL} - {"pdflatex", "matplotlib"}))

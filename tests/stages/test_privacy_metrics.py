@@ -456,7 +456,7 @@ def test_word_error_rates_are_collected(tree: Tree) -> None:
     path = lines_to(tree.root / "exp/results-now/ASR-vctk_dev_asr_anon/WER", [line])
     (record,) = collected(tree).recognition
     c = record.condition
-    assert (c.data_set, c.split, c.speech) == ("vctk", "dev", "anonymized")
+    assert (c.data_set, c.split, c.trial) == ("vctk", "dev", "anonymized")
     assert (record.language_model, record.asr_model) == ("large", "original")
     assert record.line.wer == 0.0525
     assert record.provenance["inputs"] == {

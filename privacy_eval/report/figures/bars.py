@@ -26,16 +26,18 @@ from ...metrics import bengio_mariethoz_interval, describe
 from ...numbers.cells import (
     ORIGINAL_ATTACK,
     ORIGINAL_COLUMN,
-    Cell,
-    CellKey,
     Cells,
+    conditions_of,
     conflicting_originals,
-    select,
+    interval_of,
+    is_withheld,
+    place_of,
 )
-from ...numbers.means import mean_of_keys
+from ...numbers.means import mean_of
 from ...numbers.rankings import rank
 from ...numbers.report_data import ReportData
 from ...protocol.protocol import EERS, DataSet, Protocol
+from ...results.measurements import Measurements, Row
 from . import style
 from .drawing import Drawing
 from .style import bar_fill
@@ -59,7 +61,7 @@ _WHISKERS: Mapping[str, str] = {
     "of known numbers, far too narrow, as trials share speakers",
 }
 
-_BySystem = Mapping[str, Cell]
+_BySystem = Mapping[str, Row]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +82,7 @@ class BarChart:
     bars: Mapping[Series, _BySystem]
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[Row]:
         """Values drawn."""
         return [cell for of_series in self.bars.values() for cell in of_series.values()]
 
@@ -115,10 +117,8 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     condition and with its interval. The other metrics are in the tables.
     """
     if data.whiskers == "independent":
-        values = {
-            p: replace(c, interval=_independent(p.metric, c)) for p, c in data.cells.values.items()
-        }
-        data = replace(data, cells=replace(data.cells, values=values))
+        rows = Measurements.of({**row, **_independent(row)} for row in data.cells.rows)
+        data = replace(data, cells=replace(data.cells, rows=rows))
     cells, protocol = data.cells, data.protocol
     original = next((a.asv_model for a in protocol.attack_models if a.is_original), None)
     models = [a for a in protocol.attack_models if not a.is_original]
@@ -145,16 +145,17 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     yield from _mean_figures(data, of_attacks)
 
 
-def _independent(metric: str, cell: Cell) -> tuple[float, float] | None:
+def _independent(row: Row) -> dict[str, float | None]:
     """Compute the 95 % interval of an EER for independent trials (Bengio & Mariéthoz), in the
-    unit of records; None if the numbers of trials are unknown, as of published values."""
-    if metric not in EERS or not cell.n_target or not cell.n_nontarget:
-        return None
-    return bengio_mariethoz_interval(cell.value, cell.n_target, cell.n_nontarget)
+    unit of records; none if the numbers of trials are unknown, as of published values."""
+    counts = [row[name] for name in ("n_target", "n_nontarget") if row.get(name)]
+    known = row["metric"] in EERS and len(counts) == 2
+    low, high = bengio_mariethoz_interval(row["value"], *counts) if known else (None, None)
+    return {"low": low, "high": high}
 
 
-def _whisker(cell: Cell) -> tuple[float, float] | None:
-    bounds = cell.interval
+def _whisker(cell: Row) -> tuple[float, float] | None:
+    bounds = interval_of(cell)
     return bounds if bounds is not None and all(map(math.isfinite, bounds)) else None
 
 
@@ -169,16 +170,12 @@ def _split_figures(
     """Figures of the systems and data sets with values under any of the `required` attack
     models, where None is voice similarity; `kind` is in their names instead of the metric."""
     cells, protocol = data.cells, data.protocol
-    places = select(cells, metric=metric, split=split)
-    under = [p for p in places if p.attack_model in required]
-    originals = [
-        p
-        for p in places
-        if p.system == ORIGINAL_COLUMN and p.attack_model in (ORIGINAL_ATTACK, *required)
-    ]
-    data_sets = [d for d in protocol.data_sets if any(p.data_set == d.id for p in under)]
+    rows = cells.rows.select(metric=metric, split=split)
+    under, attacks = rows.select(attack_model=required), (ORIGINAL_ATTACK, *required)
+    originals = rows.select(system=ORIGINAL_COLUMN, attack_model=attacks).to_rows()
+    data_sets = [d for d in protocol.data_sets if d.id in under.values("data_set")]
     ordered, order = _ordered(data, split)
-    systems = [s for s in ordered if any(p.system == s for p in under)]
+    systems = [s for s in ordered if s in under.values("system")]
     name = style.file_stem("bars", kind or metric, split)
     what = f"{describe(metric).sentence} on the {protocol.split_name(split)}"
     number = 0
@@ -190,7 +187,7 @@ def _split_figures(
         if groups:
             number += 1
             ids = {d.id for d in some_sets}
-            of_sets = [p for p in originals if p.data_set in ids]
+            of_sets = [row for row in originals if row["data_set"] in ids]
             page = style.page_name(name, number)
             yield _drawing(data, page, metric, [what, order], groups, of_sets)
 
@@ -212,8 +209,9 @@ def _panels(
         names = (ORIGINAL_COLUMN, *data.cells.systems)
         if attack is not None:
             names = (ORIGINAL_COLUMN,) if attack == ORIGINAL_ATTACK else data.cells.systems
-        keys = {s: CellKey(metric, attack, split, data_set.id, gender, s) for s in names}
-        return {s: cell for s, key in keys.items() if (cell := data.cells.get(key)) is not None}
+        place = metric, attack, split, data_set.id, gender
+        found = ((s, data.cells.get(*place, s)) for s in names)
+        return {s: cell for s, cell in found if cell is not None}
 
     if describe(metric).kind == "matrices":
         return _group({place: {s: values(None, s.key) for s in series}}, systems)
@@ -242,13 +240,13 @@ def _mean_figures(data: ReportData, series: Sequence[Series]) -> Iterator[Drawin
     cells, protocol = data.cells, data.protocol
     sets = {(t.split, t.data_set.id, t.gender) for t in protocol.trial_sets()}
     models = {a.id for a in protocol.attack_models}
-    values = {
-        p: cell
-        for p, cell in select(cells, metric=protocol.eer).items()
-        if p.attack_model in models and (p.split, p.data_set, p.gender) in sets
-    }
-    means, averaged = _means(cells, values)
-    originals = [p for p in values if p.system == ORIGINAL_COLUMN]
+    rows = [
+        row
+        for row in cells.rows.select(metric=protocol.eer, attack_model=models)
+        if (row["split"], row["data_set"], row["gender"]) in sets
+    ]
+    means, averaged = _means(cells, rows)
+    originals = [row for row in rows if row["system"] == ORIGINAL_COLUMN]
     averaged_by: dict[str, list[str]] = {}
     for (attack, gender), over in sorted(averaged.items()):
         label = f"{protocol.attack(attack).phrase} {protocol.genders[gender]}"
@@ -263,9 +261,10 @@ def _mean_figures(data: ReportData, series: Sequence[Series]) -> Iterator[Drawin
         order,
         "A system has a bar if it has values of all of these",
     ]
-    if withheld := sorted({p.system for p, cell in values.items() if cell.withheld}):
-        why = dict.fromkeys(c.caveat.reason for c in values.values() if c.caveat and c.withheld)
-        sentences.append(f"No bar of {abbreviate(withheld)}: {'; '.join(why)}")
+    if withheld := [row for row in rows if is_withheld(row)]:
+        why = dict.fromkeys(row["caveat"].reason for row in withheld)
+        names = sorted({row["system"] for row in withheld})
+        sentences.append(f"No bar of {abbreviate(names)}: {'; '.join(why)}")
     if conflicting_originals(cells, originals):
         sentences.append("Original speech of several sources has no mean")
     with_mean = [s for s in ordered if any(s in of_key for of_key in means.values())]
@@ -279,21 +278,22 @@ def _mean_figures(data: ReportData, series: Sequence[Series]) -> Iterator[Drawin
 
 
 def _means(
-    cells: Cells, values: Mapping[CellKey, Cell]
-) -> tuple[dict[tuple[str, str], dict[str, Cell]], dict[tuple[str, str], set[tuple[str, str]]]]:
+    cells: Cells, rows: Iterable[Row]
+) -> tuple[dict[tuple[str, str], dict[str, Row]], dict[tuple[str, str], set[tuple[str, str]]]]:
     """Average values of systems by attack model and gender with equal weights, as the
     supplement's Figure 16 does; also return the splits and data sets
     averaged over."""
-    by_key = grouped(values, lambda p: (p.attack_model or "", p.gender))
-    averaged = {key: {(p.split, p.data_set) for p in places} for key, places in by_key.items()}
-    means = {
+    by_key = grouped(rows, lambda row: (row["attack_model"], row["gender"]))
+    averaged = {key: {(r["split"], r["data_set"]) for r in of} for key, of in by_key.items()}
+    means: dict[tuple[str, str], dict[str, Row]] = {
         key: {
             system: mean
-            for system, own in grouped(places, lambda p: p.system).items()
+            for system, own in grouped(of_key, lambda row: row["system"]).items()
             if len(own) == len(averaged[key])
-            and (mean := mean_of_keys(cells, own[0].metric, dict.fromkeys(own, 1.0)).cell)
+            for mean in [mean_of(cells, own[0]["metric"], dict.fromkeys(map(place_of, own), 1))]
+            if mean["value"] is not None
         }
-        for key, places in by_key.items()
+        for key, of_key in by_key.items()
     }
     return means, averaged
 
@@ -322,7 +322,7 @@ def _ordered(data: ReportData, split: str) -> tuple[list[str], str]:
     if data.sources.systems:
         return systems, "Systems in the order asked for"
     ranking = rank(data.means, metric=protocol.eer, split=split)
-    ranked = [r.system for r in ranking.ranked]
+    ranked = [r["system"] for r in ranking.ranked]
     attack = protocol.average_attack.phrase
     order = f"Ordered as ranked: by EER, {attack}, {protocol.split_name(split)}"
     return [*ranked, *(s for s in systems if s not in ranked)], order
@@ -352,7 +352,7 @@ def _drawing(
     metric: str,
     sentences: Sequence[str],
     groups: Groups,
-    originals: Iterable[CellKey],
+    originals: Iterable[Row],
 ) -> Drawing:
     cells, parts = data.cells, list(sentences)
     panels = [panel for group in groups for panel in group]
@@ -371,14 +371,13 @@ def _drawing(
         if cells.own & present:
             parts.append("Bold names: submitted systems")
     items = [item for panel in panels for of in panel.bars.values() for item in of.items()]
-    left_out = {system for system, cell in items if cell.left_out}
+    left_out = {system for system, cell in items if cell.get("left_out")}
     if left_out:
         names = [s for s in (ORIGINAL_COLUMN, *cells.systems) if s in left_out]
         parts.append(f"Trials were left out on request: {', '.join(names)}")
     draw = functools.partial(draw_groups, cells, metric, groups)
-    conditions = {c for cell in drawn for c in cell.conditions}
     default = metric in EERS and not name.startswith("bars_mean")
-    return Drawing(name, ". ".join(parts) + ".", draw, (metric,), conditions, default)
+    return Drawing(name, ". ".join(parts) + ".", draw, (metric,), conditions_of(drawn), default)
 
 
 # Drawing
@@ -417,7 +416,7 @@ def draw_groups(cells: Cells, metric: str, groups: Groups) -> Canvas:
             axes.tick_params(axis="x", length=0, labelbottom=named[place.rowspan.start])
             if place.is_first_col():
                 axes.set_ylabel(describe(metric).axis)
-        caveats = [c.caveat for p in panels for c in p.cells if c.caveat and c.withheld]
+        caveats = [c["caveat"] for p in panels for c in p.cells if is_withheld(c)]
         if metric != "gvd_db":
             low, high = canvas.axes[0].get_ylim()
             canvas.axes[0].set_ylim(min(low, 0.0), high * (1.15 if caveats else 1))
@@ -437,19 +436,19 @@ def _draw_panel(axes: Axes, metric: str, panel: BarChart) -> None:
         if not cells:
             continue
         x = np.array(panel.positions(series))
-        values = np.array([printed(c.value) for c in cells.values()])
+        values = np.array([printed(c["value"]) for c in cells.values()])
         finite = np.isfinite(values)
         width = 0.95 * panel.width
         bars = axes.bar(x[finite], values[finite], width, zorder=2.0, **series.fill)
         bars.set_label(series.key)
         for bar, cell in zip(bars, itertools.compress(cells.values(), finite), strict=True):
-            if cell.withheld:
+            if is_withheld(cell):
                 bar.set(**style.WITHHELD_FILL)
         heights = np.nan_to_num(values, posinf=0)
         for at, value, cell in zip(x, heights, cells.values(), strict=True):
-            if cell.caveat is not None and cell.withheld:
+            if is_withheld(cell):
                 top = printed((_whisker(cell) or (0.0, 0.0))[1])
-                style.mark_withheld(axes, at, max(value, top, 0.0), cell.caveat.mark)
+                style.mark_withheld(axes, at, max(value, top, 0.0), cell["caveat"].mark)
         for at, value in zip(x[~finite], values[~finite], strict=True):
             text = "\u221e" if value > 0 else "\u2212\u221e"
             axes.text(at, 0, text, ha="center", va="bottom", fontsize=style.SMALL_FONT)
@@ -463,7 +462,7 @@ def _draw_panel(axes: Axes, metric: str, panel: BarChart) -> None:
     axes.set_title(panel.title, loc="left")
 
 
-def _draw_whiskers(axes: Axes, metric: str, x: NDArray[np.float64], cells: Iterable[Cell]) -> None:
+def _draw_whiskers(axes: Axes, metric: str, x: NDArray[np.float64], cells: Iterable[Row]) -> None:
     intervals = [
         (at, *(describe(metric).printed(bound) for bound in bounds))
         for at, cell in zip(x, cells, strict=True)

@@ -22,9 +22,10 @@ from matplotlib.patheffects import withStroke
 from ...attackers.fusion import TOO_LOW
 from ...errors import abbreviate
 from ...metrics import describe
-from ...numbers.cells import select
+from ...numbers.cells import conditions_of, interval_of
 from ...numbers.report_data import ReportData
-from ...numbers.trade_offs import UTILITY, TradeOff
+from ...numbers.trade_offs import UTILITY, with_attackers
+from ...results.measurements import Row
 from ..table import ANSWER
 from . import style
 from .drawing import Drawing
@@ -171,14 +172,15 @@ class Plane:
     ----------
     data : ReportData
     split : str
-    systems : tuple of TradeOff
+    systems : tuple of mapping
+        Rows of `numbers.trade_offs`.
     metrics : tuple of str
         Of utility, a panel for each.
     """
 
     data: ReportData
     split: str
-    systems: tuple[TradeOff, ...]
+    systems: tuple[Row, ...]
     metrics: tuple[str, ...]
 
     @property
@@ -202,15 +204,15 @@ class Plane:
         look = style.system_styles(self.data.cells.systems)[system]
         return replace(look, colour=style.GREY) if system in self.published else look
 
-    def drawn(self, metric: str) -> list[tuple[TradeOff, float]]:
+    def drawn(self, metric: str) -> list[tuple[Row, float]]:
         """Return the systems with a utility, with its printed value."""
-        printed = describe(metric).printed
-        return [(t, printed(t.utility[metric])) for t in self.systems if metric in t.utility]
+        rated = (t for t in self.systems if metric in t["utility"])
+        return [(t, describe(metric).printed(t["utility"][metric]["value"])) for t in rated]
 
     def front(self, metric: str) -> list[tuple[float, float]]:
         """Return the points of the Pareto front, as they are printed."""
         sign = _sign(metric)
-        points = [(100 * t.eer, sign * y) for t, y in self.drawn(metric)]
+        points = [(100 * t["value"], sign * y) for t, y in self.drawn(metric)]
         return [(x, sign * y) for x, y in pareto_front(points)]
 
     def caption(self) -> str:
@@ -220,25 +222,26 @@ class Plane:
         if data.sources.by_strongest:
             attack = "the strongest attacker of each system that was tried"
         front = " (line: Pareto front)" * any(len(self.front(m)) > 1 for m in self.metrics)
-        bars = any(t.interval or t.bounds for t in self.systems)
+        bars = any(interval_of(row) for t in self.systems for row in (t, *t["utility"].values()))
         parts = [
             f"{self.title}: average EER ({attack}) and utility of anonymized speech. "
             f"The best are at the top right{front}",
             "bars: 95 % intervals over speakers, where there are" * bars,
-            _BESIDE * any(t.lowest and not t.by_strongest for t in self.systems),
+            _BESIDE * any("lowest" in t for t in self.systems),
             f"{TOO_LOW} (strongest attacker)"
-            * any(t.strongest and t.strongest.is_too_low for t in self.systems),
+            * any(t["strongest"].is_too_low for t in self.systems if t.get("strongest")),
             "dashed: thresholds of the EER" * bool(data.protocol.eer_thresholds),
-            "grey: published systems" * any(t.system in self.published for t in self.systems),
+            "grey: published systems" * any(t["system"] in self.published for t in self.systems),
         ]
         text = "; ".join(filter(None, parts))
         of = data.protocol.eer, data.protocol.average_attack_model, self.split
-        if withheld := [s for s in data.cells.systems if data.means.of(*of, s).withheld]:
+        if withheld := [s for s in data.cells.systems if data.means.of(*of, s)["withheld"]]:
             why = "as their values are missing, implausible or uninformative"
             text += f". Not drawn, {why}: {', '.join(withheld)}"
-        if absent := [t.system for t in self.systems if not {*self.metrics} <= t.utility.keys()]:
+        lacking = (t for t in self.systems if not {*self.metrics} <= t["utility"].keys())
+        if absent := [t["system"] for t in lacking]:
             text += f". Without a value of an axis, and not drawn there: {abbreviate(absent)}"
-        known = {t.system for t in self.systems} | {*withheld}
+        known = {t["system"] for t in self.systems} | {*withheld}
         if others := [s for s in data.cells.systems if s not in known]:
             text += f". Without an average EER, and not drawn: {abbreviate(others)}"
         points = [at for metric in self.metrics for at in self._at_one_point(metric)]
@@ -250,28 +253,30 @@ class Plane:
         """Yield the systems whose points hide each other, as their values are printed alike."""
         points: dict[tuple[str, float], list[str]] = {}
         for one, y in self.drawn(metric):
-            x = describe(self.data.protocol.eer).format(one.eer)
-            points.setdefault((x, y), []).append(one.system)
+            x = describe(self.data.protocol.eer).format(one["value"])
+            points.setdefault((x, y), []).append(one["system"])
         yield from (systems for systems in points.values() if len(systems) > 1)
 
 
 def figures(data: ReportData) -> Iterator[Drawing]:
     """Yield `plane_<split>` for each split with systems that have an EER and a utility."""
     for split in data.protocol.splits:
-        systems = sorted(data.attacked_trade_offs[split], key=lambda t: -t.eer)
+        by_strongest = data.sources.by_strongest
+        rows = with_attackers(data.trade_offs[split], data.tried, split, by_strongest=by_strongest)
+        systems = sorted(rows, key=lambda t: -t["value"])
         wanted = data.sources.utility or UTILITY
-        metrics = [m for m in wanted if any(m in t.utility for t in systems)]
+        metrics = [m for m in wanted if any(m in t["utility"] for t in systems)]
         if not metrics:
             continue
         plane = Plane(data, split, tuple(systems), tuple(metrics))
         under = data.protocol.average_attack_model
-        eers = select(data.cells, metric=data.protocol.eer, attack_model=under, split=split)
+        eers = data.cells.rows.select(metric=data.protocol.eer, attack_model=under, split=split)
         yield Drawing(
             style.file_stem("plane", split),
             plane.caption(),
             functools.partial(draw_plane, plane),
             (data.protocol.eer,),
-            {c for cell in eers.values() for c in cell.conditions},
+            conditions_of(eers),
             section=ANSWER if split == data.main_split else "",
         )
 
@@ -294,7 +299,7 @@ def draw_plane(plane: Plane) -> Canvas:
     protocol = plane.data.protocol
     width = style.FULL_WIDTH if len(plane.metrics) > 1 else _SINGLE_WIDTH
     systems = enumerate(plane.systems, start=1)
-    names = [f"{n} {style.escape_mathtext(t.system)}" for n, t in systems]
+    names = [f"{n} {style.escape_mathtext(t['system'])}" for n, t in systems]
     columns = style.legend_columns(width, names)
     lines = math.ceil(len(names) / columns) if plane.is_numbered else 0
     with style.figure(width, _HEIGHT + _KEY_LINE * lines) as canvas:
@@ -320,19 +325,20 @@ def draw_plane(plane: Plane) -> Canvas:
 
 def _labels(plane: Plane, metric: str) -> list[Label]:
     """Return the names of the systems of a panel, or their numbers."""
-    numbers = {t.system: n for n, t in enumerate(plane.systems, start=1)}
+    numbers = {t["system"]: n for n, t in enumerate(plane.systems, start=1)}
     labels = []
     for one, y in plane.drawn(metric):
-        text = style.escape_mathtext(one.system, _NAME)
-        text = f"{numbers[one.system]}" if plane.is_numbered else text
-        labels.append((text, (100 * one.eer, y), plane.look(one.system).colour))
+        system = one["system"]
+        text = style.escape_mathtext(system, _NAME)
+        text = f"{numbers[system]}" if plane.is_numbered else text
+        labels.append((text, (100 * one["value"], y), plane.look(system).colour))
     return labels
 
 
 def _draw_systems(axes: Axes, plane: Plane, metric: str) -> None:
     """Draw the systems with their intervals, and the Pareto front if it is a line."""
     for one, y in plane.drawn(metric):
-        _draw_point(axes, one, metric, y, plane.look(one.system))
+        _draw_point(axes, one, metric, y, plane.look(one["system"]))
     front = plane.front(metric)
     if len(front) > 1:
         xs, ys = zip(*front, strict=True)
@@ -340,22 +346,20 @@ def _draw_systems(axes: Axes, plane: Plane, metric: str) -> None:
         line.set_gid("Pareto front")
 
 
-def _draw_point(axes: Axes, one: TradeOff, metric: str, y: float, look: style.SystemStyle) -> None:
+def _draw_point(axes: Axes, one: Row, metric: str, y: float, look: style.SystemStyle) -> None:
     """Draw a system with its intervals."""
-    x, colour = 100 * one.eer, look.colour
+    x, colour = 100 * one["value"], look.colour
     thin: dict[str, Any] = dict(color=colour, linewidth=0.6, alpha=0.6, zorder=1)
-    if one.lowest and not one.by_strongest:
-        if one.strongest:
-            ends = [100 * one.strongest.lower, 100 * one.strongest.upper]
-            axes.plot(ends, [y, y], linestyle=":", **thin)
-        (lowest,) = axes.plot(100 * one.lowest.value, y, "|", color=colour, markersize=7)
-        lowest.set_gid(f"{one.system}, strongest attacker")
-    if one.interval is not None:
-        low, high = (100 * bound for bound in one.interval)
-        axes.plot([low, high], [y, y], **thin)
-    if metric in one.bounds:
-        low, high = map(describe(metric).printed, one.bounds[metric])
-        axes.plot([x, x], [low, high], **thin)
+    if "lowest" in one:
+        if best := one["strongest"]:
+            axes.plot([100 * best.lower, 100 * best.upper], [y, y], linestyle=":", **thin)
+        eer = 100 * one["lowest"]["of_present"]
+        (lowest,) = axes.plot(eer, y, "|", color=colour, markersize=7)
+        lowest.set_gid(f"{one['system']}, strongest attacker")
+    if bounds := interval_of(one):
+        axes.plot([100 * bound for bound in bounds], [y, y], **thin)
+    if bounds := interval_of(one["utility"][metric]):
+        axes.plot([x, x], [*map(describe(metric).printed, bounds)], **thin)
     mark: dict[str, Any] = dict(marker=look.marker, linestyle="none", markersize=5)
     (point,) = axes.plot([x], [y], color=colour, **mark)
-    point.set_gid(one.system)
+    point.set_gid(one["system"])

@@ -19,9 +19,10 @@ from matplotlib.lines import Line2D
 
 from ...metrics import Caveat, describe
 from ...metrics.caveats import worst_caveat
-from ...numbers.cells import ORIGINAL_COLUMN, CellKey, Cells, conflicting_originals
+from ...numbers.cells import ORIGINAL_COLUMN, Cells, conditions_of, conflicting_originals
 from ...numbers.report_data import ReportData
 from ...protocol.protocol import Protocol, TrialSet
+from ...results.measurements import Row
 from . import style
 from .drawing import Drawing
 from .style import SystemStyle
@@ -65,7 +66,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Point:
-    """The two values of a system, at `keys`; `group` determines whether the marker is filled or
+    """The two values of a system, of `rows`; `group` determines whether the marker is filled or
     open. Either has a caveat if it must be neither ranked nor graded."""
 
     system: str
@@ -73,7 +74,7 @@ class Point:
     x: float
     y: float
     caveat: Caveat | None
-    keys: tuple[CellKey, ...]
+    rows: tuple[Row, Row]
 
 
 @dataclass(frozen=True)
@@ -96,16 +97,12 @@ def points_of(
     """Collect the points of all systems and original speech that have both values."""
     points = []
     for system, t in itertools.product((*cells.systems, ORIGINAL_COLUMN), trial_sets):
-        keys = tuple(
-            CellKey(axis.metric, axis.attack_model, t.split, t.data_set.id, t.gender, system)
-            for axis in (x, y)
-        )
-        cell_x, cell_y = map(cells.get, keys)
-        if cell_x is not None and cell_y is not None:
-            x_value = describe(x.metric).printed(cell_x.value)
-            y_value = describe(y.metric).printed(cell_y.value)
-            caveat = worst_caveat((cell_x.caveat, cell_y.caveat))
-            points.append(Point(system, group(t), x_value, y_value, caveat, keys))
+        place = t.split, t.data_set.id, t.gender, system
+        of_x, of_y = (cells.get(axis.metric, axis.attack_model, *place) for axis in (x, y))
+        if of_x is not None and of_y is not None:
+            x_value, y_value = (describe(r["metric"]).printed(r["value"]) for r in (of_x, of_y))
+            caveat = worst_caveat((of_x.get("caveat"), of_y.get("caveat")))
+            points.append(Point(system, group(t), x_value, y_value, caveat, (of_x, of_y)))
     return points
 
 
@@ -126,14 +123,14 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         for number, (some_panels, some_systems) in enumerate(parts, start=1):
             drawn = [*some_systems, ORIGINAL_COLUMN]
             shown = [p for panel in some_panels for p in panel.points if p.system in drawn]
-            keys = [key for p in shown for key in p.keys]
-            originals = conflicting_originals(cells, keys)
+            rows = [row for p in shown for row in p.rows]
+            originals = conflicting_originals(cells, rows)
             yield Drawing(
                 style.page_name(name, number),
                 f"{caption} {originals}." if originals else caption,
                 functools.partial(scatter, cells, some_panels, groups, drawn),
                 {axis.metric for panel in some_panels for axis in (panel.x, panel.y)},
-                {c for key in keys if (cell := cells.get(key)) for c in cell.conditions},
+                conditions_of(rows),
             )
 
 

@@ -35,7 +35,7 @@ _FEW = ("B1", "B2", "K2", ORIGINAL_COLUMN)
 PUBLISHED_EER = replace(
     PUBLISHED,
     systems=tuple(s for s in PUBLISHED.systems if s in _FEW),
-    values={p: c for p, c in PUBLISHED.values.items() if p.metric == "eer" and p.system in _FEW},
+    rows=PUBLISHED.rows.select(metric="eer", system=_FEW),
 )
 
 

@@ -11,15 +11,17 @@ from figure_data import CONFIG, ODD, PUBLISHED, PUBLISHED_EER, data_of
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.container import BarContainer
+from support import chosen, side_by_side
 
 from privacy_eval.metrics import bengio_mariethoz_interval, describe
-from privacy_eval.numbers.cells import Cell, CellKey, Cells, cells_from_published, merge_cells
+from privacy_eval.numbers.cells import Cells, cells_from_published, merge_cells, place_of
 from privacy_eval.numbers.rankings import rank
 from privacy_eval.numbers.report_data import ReportData, Whiskers
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published_results
 from privacy_eval.report.figures import bars
 from privacy_eval.report.figures.drawing import Drawing
+from privacy_eval.results.measurements import Measurements, Row
 from privacy_eval.results.records import Results
 
 SEMI = {"B1", "B2", "K2", "M1", "O1", "S2"}
@@ -27,12 +29,12 @@ SEMI = {"B1", "B2", "K2", "M1", "O1", "S2"}
 
 def submitted(name: str = ODD, **changes: object) -> Cells:
     """A system with EERs of female speakers of LibriSpeech test only."""
-    cell = replace(Cell("eer", 0.2, n_target=100, n_nontarget=900), **changes)
+    cell = {"value": 0.2, "n_target": 100, "n_nontarget": 900, **changes}
     values = {
-        CellKey("eer", attack, "test", "libri", "f", name): cell
+        ("eer", attack, "test", "libri", "f", name): cell
         for attack in ("ignorant", "lazy-informed")
     }
-    return Cells(values, (name,), frozenset({name}))
+    return side_by_side(values, (name,), own=frozenset({name}))
 
 
 def drawings(cells: Cells, whiskers: Whiskers = "speakers") -> dict[str, Drawing]:
@@ -62,7 +64,7 @@ def heights(axes: Axes) -> dict[str, dict[str, float]]:
 
 
 def ranked_systems(cells: Cells, split: str) -> list[str]:
-    return [r.system for r in rank(data_of(cells).means, metric="eer", split=split).ranked]
+    return [r["system"] for r in rank(data_of(cells).means, metric="eer", split=split).ranked]
 
 
 def whiskers(axes: Axes) -> list[tuple[float, float]]:
@@ -90,9 +92,9 @@ def test_bars_have_the_heights_of_cells_in_the_order_of_the_ranking(
         assert set(drawn["ignorant"]) == set(PUBLISHED.systems)
         for attack, by_system in drawn.items():
             for system, height in by_system.items():
-                cell = PUBLISHED.get(CellKey(metric, attack, split, data_set, gender, system))
+                cell = PUBLISHED.get(metric, attack, split, data_set, gender, system)
                 assert cell is not None
-                assert height == pytest.approx(describe(metric).printed(cell.value))
+                assert height == pytest.approx(describe(metric).printed(cell["value"]))
         first, *systems = order(axes)
         assert first == "Orig"
         assert systems == ranked
@@ -110,21 +112,17 @@ def test_similarity_is_in_the_order_of_the_ranking(metric: str) -> None:
         assert order(axes) == [s for s in ranked if s in drawn["m"]]
         for gender, by_system in drawn.items():
             for s, height in by_system.items():
-                key = CellKey(metric, None, "test", data_set.id, gender, s)
-                value = PUBLISHED.values[key].value
-                assert height == pytest.approx(describe(metric).printed(value))
+                cell = PUBLISHED.get(metric, None, "test", data_set.id, gender, s)
+                assert cell is not None
+                assert height == pytest.approx(describe(metric).printed(cell["value"]))
 
 
 def test_no_bar_hides_another_and_all_are_centred_over_their_names() -> None:
     """Also where a system has one bar, and others have several."""
-    key = CellKey("eer", "ignorant", "test", "libri", "f", "B1")
-    some = {
-        k: c
-        for k, c in PUBLISHED.values.items()
-        if (k.system, k.attack_model) != ("B1", "ignorant")
-    }
-    axes_of_figure = panels(replace(PUBLISHED, values=some), "bars_attacks_test")
-    assert key not in some and len(axes_of_figure) == 6
+    some = chosen(PUBLISHED, lambda r: (r["system"], r.get("attack_model")) != ("B1", "ignorant"))
+    axes_of_figure = panels(some, "bars_attacks_test")
+    assert some.get("eer", "ignorant", "test", "libri", "f", "B1") is None
+    assert len(axes_of_figure) == 6
     for axes in axes_of_figure:
         assert set(order(axes)) == SEMI | {"Orig"}
         spans: dict[int, list[tuple[float, float]]] = {}
@@ -153,12 +151,8 @@ def test_means_are_over_all_data_sets_by_gender() -> None:
         drawn = heights(axes)
         assert set(drawn["semi-informed"]) == SEMI
         for system, height in drawn["lazy-informed"].items():
-            values = [
-                cell.value
-                for p, cell in PUBLISHED.values.items()
-                if (p.metric, p.attack_model, p.gender, p.system)
-                == ("eer", "lazy-informed", gender, system)
-            ]
+            of_bar = {"metric": "eer", "attack_model": "lazy-informed", "system": system}
+            values = PUBLISHED.rows.select(**of_bar, gender=gender)["value"]
             assert len(values) == 6
             assert height == pytest.approx(100 * np.mean(values))
 
@@ -166,11 +160,12 @@ def test_means_are_over_all_data_sets_by_gender() -> None:
 def with_original(*, as_published: bool) -> Cells:
     """A system's cells with original speech of a trial set: an EER of 1 %, or what is
     published; beside published cells."""
-    values = dict(submitted().values)
-    for gender in CONFIG.genders:
-        place = CellKey("eer", "original", "test", "libri", gender, "Orig")
-        values[place] = PUBLISHED.values[place] if as_published else Cell("eer", 0.01)
-    return merge_cells([replace(submitted(), values=values), PUBLISHED_EER])
+    rows: list[Row] = submitted().rows.to_rows()
+    for row in PUBLISHED.rows.select(
+        metric="eer", split="test", data_set="libri", system="Orig", attack_model="original"
+    ):
+        rows.append(row if as_published else {**row, "value": 0.01, "printed": "1.00"})
+    return merge_cells([replace(submitted(), rows=Measurements.of(rows)), PUBLISHED_EER])
 
 
 def test_original_speech_of_several_sources_has_no_mean() -> None:
@@ -187,11 +182,8 @@ def test_original_speech_of_several_sources_has_no_mean() -> None:
 def test_original_speech_of_one_source_has_a_mean(cells: Cells) -> None:
     found = drawings(cells)
     for axes, gender in zip(found["bars_mean_eer"].canvas.axes, CONFIG.genders, strict=True):
-        published = [
-            cell.value
-            for p, cell in PUBLISHED_EER.values.items()
-            if (p.metric, p.attack_model, p.gender) == ("eer", "original", gender)
-        ]
+        originals = PUBLISHED_EER.rows.select(attack_model="original", gender=gender)
+        published = list(originals["value"])
         assert heights(axes)["original"]["Orig"] == pytest.approx(100 * np.mean(published))
     assert "several sources" not in str([d.caption for d in found.values()])
 
@@ -207,13 +199,13 @@ def test_titles_and_captions_name_the_averaged_sets() -> None:
     titles, caption = title_and_caption(submitted())
     assert titles == ["LibriSpeech test, female"]
     assert caption.startswith("Mean EER over LibriSpeech test. ")
-    test = {p: c for p, c in PUBLISHED_EER.values.items() if p.split == "test"}
-    titles, caption = title_and_caption(replace(PUBLISHED_EER, values=test))
+    test = chosen(PUBLISHED_EER, lambda row: row["split"] == "test")
+    titles, caption = title_and_caption(test)
     assert titles[0] == "All data sets, test, female"
-    incomplete = {
-        p: c for p, c in test.items() if (p.attack_model, p.data_set) != ("ignorant", "vctk_common")
-    }
-    titles, caption = title_and_caption(replace(PUBLISHED_EER, values=incomplete))
+    incomplete = chosen(
+        test, lambda r: (r["attack_model"], r["data_set"]) != ("ignorant", "vctk_common")
+    )
+    titles, caption = title_and_caption(incomplete)
     assert titles == ["Means, female", "Means, male"]
     assert "LibriSpeech, VCTK (different) test (ignorant female, ignorant male)" in caption
 
@@ -227,9 +219,9 @@ def test_systems_without_a_value_are_omitted() -> None:
 @pytest.mark.parametrize("attack", ["ignorant", "lazy-informed"])
 def test_missing_values_leave_a_gap_and_are_last(attack: str) -> None:
     """Last where it is what systems are ordered by."""
-    place = CellKey("eer", attack, "test", "libri", "f", "B1")
-    values = {p: c for p, c in PUBLISHED_EER.values.items() if p != place}
-    axes = panels(replace(PUBLISHED_EER, values=values), "bars_eer_test")[0]
+    place = ("eer", attack, "test", "libri", "f", "B1")
+    incomplete = chosen(PUBLISHED_EER, lambda row: place_of(row) != place)
+    axes = panels(incomplete, "bars_eer_test")[0]
     drawn = {attack for attack, by_system in heights(axes).items() if "B1" in by_system}
     assert drawn == {"ignorant", "lazy-informed"} - {attack}
     assert (order(axes)[-1] == "B1") == (attack == "lazy-informed")
@@ -245,7 +237,7 @@ def test_missing_values_leave_a_gap_and_are_last(attack: str) -> None:
 def test_whiskers_are_the_intervals_asked_for(
     kind: Whiskers, bounds: tuple[float, float], named: str
 ) -> None:
-    both = merge_cells([submitted(interval=(0.13, 0.3)), PUBLISHED_EER])
+    both = merge_cells([submitted(low=0.13, high=0.3), PUBLISHED_EER])
     drawing = drawings(both, kind)["bars_eer_test"]
     first, *others = drawing.canvas.axes
     assert len(whiskers(first)) == 2 and np.allclose(whiskers(first), 100 * np.array(bounds))
@@ -254,7 +246,7 @@ def test_whiskers_are_the_intervals_asked_for(
     assert named in sentence
 
 
-@pytest.mark.parametrize("changes", [{}, {"interval": (0.1, math.inf)}])
+@pytest.mark.parametrize("changes", [{}, {"low": 0.1, "high": math.inf}])
 def test_without_a_finite_interval_there_is_no_whisker(changes: dict[str, object]) -> None:
     """Independent trials, whose numbers are known, are not assumed unasked."""
     drawing = drawings(submitted(**changes))["bars_eer_test"]
@@ -280,7 +272,7 @@ def test_names_are_literal_coloured_by_family_and_bold_if_submitted() -> None:
 
 
 def test_figures_and_captions() -> None:
-    cells = merge_cells([submitted(left_out=True, interval=(0.1, 0.3)), PUBLISHED])
+    cells = merge_cells([submitted(left_out=True, low=0.1, high=0.3), PUBLISHED])
     captions = {name: d.caption for name, d in drawings(cells).items()}
     assert list(captions) == [
         *(f"bars_{m}_{s}" for s in ("dev", "test") for m in ("eer", "cllr_min")),

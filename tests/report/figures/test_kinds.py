@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from figure_data import CONFIG, ODD, PUBLISHED_EER, data_of, simulated
 from latex_support import compiled
+from support import side_by_side
 
 from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics.amount import Amount
 from privacy_eval.metrics.groups import GroupSummary, GroupValues
 from privacy_eval.metrics.identification import GroupLinkage
 from privacy_eval.metrics.utility import GroupRate
-from privacy_eval.numbers.cells import Cell, CellKey, Cells
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report import figures
@@ -69,16 +69,13 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
             ),
         )
     )
-    points = Cells(
-        {
-            CellKey(metric, "ignorant", "test", "libri", "f", ODD): Cell(metric, 0.3)
-            for metric in ("eer", "cllr_min")
-        },
+    points = side_by_side(
+        {(metric, "ignorant", "test", "libri", "f", ODD): 0.3 for metric in ("eer", "cllr_min")},
         (ODD,),
     )
-    plane = Cells(
+    plane = side_by_side(
         {
-            CellKey(metric, attack, "test", data_set, gender, ODD): Cell(metric, 0.3)
+            (metric, attack, "test", data_set, gender, ODD): 0.3
             for metric, attack, data_set, genders in (
                 ("eer_speechbrain", "semi-informed", "libri", "fm"),
                 ("wer", None, "libri", [""]),

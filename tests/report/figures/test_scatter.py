@@ -9,12 +9,14 @@ import pytest
 from figure_data import ATTACKS, CONFIG, ODD, PUBLISHED, data_of, texts_of
 from matplotlib.axes import Axes
 from matplotlib.colors import same_color
+from support import chosen, side_by_side
 
 from privacy_eval.metrics import describe
-from privacy_eval.numbers.cells import Cell, CellKey, Cells, merge_cells
+from privacy_eval.numbers.cells import Cells, merge_cells, place_of
 from privacy_eval.report.figures import scatter, style
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.scatter import Axis
+from privacy_eval.results.measurements import Measurements
 
 Point = tuple[str, str, float, float]
 
@@ -37,25 +39,27 @@ def expected(x: Axis, y: Axis) -> list[Point]:
     for t in CONFIG.trial_sets():
         for system in (*PUBLISHED.systems, "Orig"):
             at = (t.split, t.data_set.id, t.gender, system)
-            cells = [PUBLISHED.get(CellKey(a.metric, a.attack_model, *at)) for a in (x, y)]
+            cells = [PUBLISHED.get(a.metric, a.attack_model, *at) for a in (x, y)]
             if None not in cells:
                 values = [
-                    describe(a.metric).printed(c.value) for a, c in zip((x, y), cells, strict=True)
+                    describe(a.metric).printed(c["value"])
+                    for a, c in zip((x, y), cells, strict=True)
+                    if c
                 ]
                 found.append((system, t.split, *values))
     return sorted(found)
 
 
 def few(value: float = 0.3, systems: tuple[str, ...] = (ODD, "B")) -> Cells:
-    return Cells(
+    return side_by_side(
         {
-            CellKey(metric, "ignorant", split, "libri", "f", system): Cell(metric, value)
+            (metric, "ignorant", split, "libri", "f", system): value
             for metric in ("eer", "cllr_min", "cllr")
             for split in CONFIG.splits
             for system in systems
         },
         systems,
-        frozenset({ODD}),
+        own=frozenset({ODD}),
     )
 
 
@@ -103,16 +107,15 @@ def test_the_legend_names_every_system_literally() -> None:
 
 @pytest.mark.parametrize(("split", "title"), [("test", "Test set"), ("dev", "Dev. set")])
 def test_a_split_without_points_is_not_named(split: str, title: str) -> None:
-    values = {p: c for p, c in few().values.items() if p.split == split}
-    drawing = drawings(replace(few(), values=values))["scatter_eer_cllr_min"]
+    drawing = drawings(chosen(few(), lambda row: row["split"] == split))["scatter_eer_cllr_min"]
     assert f"of the {title}." in drawing.caption
     assert texts_of(drawing.canvas) == [ODD, "B", title]
 
 
 def test_infinite_values_are_counted() -> None:
-    cells = few()
-    place = CellKey("cllr", "ignorant", "test", "libri", "f", "B")
-    cells = replace(cells, values={**cells.values, place: Cell(place.metric, math.inf)})
+    place = ("cllr", "ignorant", "test", "libri", "f", "B")
+    changed = ({**r, "value": math.inf} if place_of(r) == place else r for r in few().rows)
+    cells = replace(few(), rows=Measurements.of(changed))
     (axes,) = drawings(cells)["scatter_eer_cllr"].canvas.axes
     assert [t.get_text() for t in axes.texts] == ["infinite, not drawn: 1"]
     assert len(points(axes)) == 3
@@ -128,14 +131,12 @@ def test_figures_are_those_with_points() -> None:
 @pytest.mark.parametrize("mixed", [True, False])
 def test_captions_note_original_speech_of_several_sources(mixed: bool) -> None:
     first, second = (
-        {
-            CellKey(metric, "original", "test", data_set, "f", "Orig"): Cell(metric, 0.3)
-            for metric in ("eer", "cllr_min")
-        }
+        {(metric, "original", "test", data_set, "f", "Orig"): 0.3 for metric in ("eer", "cllr_min")}
         for data_set in ("libri", "vctk_common")
     )
-    mine = replace(few(), values={**few().values, **first})
-    cells = merge_cells([mine, Cells(second, ())] if mixed else [mine])
+    rows = Measurements.of([*few().rows, *side_by_side(first).rows])
+    mine = replace(few(), rows=rows)
+    cells = merge_cells([mine, side_by_side(second)] if mixed else [mine])
     words = "Original speech: another source if missing in the first: EER (test), min Cllr"
     assert (words in drawings(cells)["scatter_eer_cllr_min"].caption) == mixed
 
