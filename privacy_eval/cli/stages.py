@@ -13,6 +13,7 @@ from ..stages.options import (
     GalleryOptions,
     McAdamsOptions,
     MeasureOptions,
+    MetricOptions,
 )
 from ..stages.recipe import STAGES as RECIPE
 from ..stages.recipe import stage_number
@@ -82,19 +83,19 @@ STAGES: dict[str, Options] = {
     },
     "asv-scores": {"shared": f"attackers {_READ}"},
     "recognize": {"shared": f"recognizer {_READ}"},
-    "privacy-metrics": {"shared": f"bootstrap seed utt2spk metric allow-missing {_JOBS}"},
+    "privacy-metrics": {"shared": f"metric {_JOBS}", "kinds": (MetricOptions,)},
     "measures": {
-        "shared": f"bootstrap seed cache {_READ}",
+        "shared": f"cache {_READ}",
         "kinds": (MeasureOptions,),
         "--audio": choice(["true", "false"], _AUDITED),
     },
     "similarity": {"shared": _READ},
     "identification": {
-        "shared": f"bootstrap seed {_READ}",
+        "shared": _READ,
         "kinds": (GalleryOptions, AmountOptions),
     },
     "attributes": {
-        "shared": f"seed {_READ}",
+        "shared": _READ,
         "kinds": (AttributeOptions,),
         "--attribute": value("FILE:COLUMN", _ATTRIBUTE, action="append", default=[]),
     },
@@ -110,6 +111,12 @@ def run_stage(arguments: argparse.Namespace) -> int:
     runs = vars(importlib.import_module(".stage_runs", __package__))
     code: int = runs[arguments.verb.replace("-", "_")](arguments)
     return code
+
+
+def stage_keys() -> dict[str, str]:
+    """Return the verbs of the stages by name: `stage NAME`, or that which shows results."""
+    names = [name.replace("_", "-") for row in RECIPE for name in row.names]
+    return {name: f"stage {name}" if name in STAGES else name for name in names}
 
 
 def stage_commands(
@@ -130,7 +137,7 @@ def stage_commands(
     verbs = dict.fromkeys(name for number, name in names if chosen in (str(number), name))
     if not verbs:
         one.error(f"no stage {chosen!r} (--help lists them)")
-    keys = [f"stage {name}" if name in STAGES else name for name in verbs]
+    keys = [stage_keys()[name] for name in verbs]
     if not chosen.isdigit():
         return [(keys[0], others)]
     known = {key: parser_of(key)._option_string_actions for key in keys}

@@ -72,7 +72,7 @@ def tree(made: Path, tmp_path: Path) -> Path:
 
 
 def run(verb: str, tree: Path, *more: object) -> Run:
-    return cli(verb, "--tree", tree, "--results", "exp", "--conf", "small.yaml", *more)
+    return cli("stage", verb, "--tree", tree, "--results", "exp", "--conf", "small.yaml", *more)
 
 
 def line(path: str, number: int, text: str | bytes) -> Change:

@@ -61,7 +61,7 @@ def speak(root: Path, name: str, text: Path) -> None:
 
 
 def run(tree: Path, verb: str, *more: object) -> Run:
-    return cli(verb, "--tree", tree, "--results", "exp", "--conf", "small.yaml", *more)
+    return cli("stage", verb, "--tree", tree, "--results", "exp", "--conf", "small.yaml", *more)
 
 
 COMMAND = f"{sys.executable} recognize.py {{in}} {{out}}"
