@@ -109,13 +109,15 @@ def to_plain(value: object) -> Any:
         if math.isnan(value):
             raise ValueError("NaN is not allowed")
         return value if math.isfinite(value) else str(value)
-    return value
+    return to_plain(value.to_rows()) if hasattr(value, "to_rows") else value  # Measurements
 
 
 def _build(kind: Any, value: object, where: str) -> object:
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any:
         return value
+    if hasattr(kind, "from_plain"):  # Measurements
+        return kind.from_plain(value, where)
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         return _build_dataclass(kind, value, where)
     if origin in (Union, types.UnionType):

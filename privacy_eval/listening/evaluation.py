@@ -15,9 +15,10 @@ Holm (1979); Martin et al. (1997) for DET curves.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,9 @@ from ..metrics.confidence import holm
 from ..metrics.detection import Det, det_curve
 from ..metrics.eer import equal_rate
 from ..metrics.pav import FloatArray
-from ..metrics.utility import Sample, mean_opinion, opinion_difference
+from ..metrics.utility import mean_opinion, opinion_difference
 from ..protocol.protocol import Protocol
+from ..results.measurements import PRESENT, RANKS, Measurements, Row, measured
 from ..version import __version__
 
 #: Rated quantities: similarity by the kind of pair.
@@ -48,6 +50,9 @@ QUANTITIES = (
 #: Speaker verification by similarity ratings of both kinds of pairs of one system.
 SIMILARITY = "similarity"
 
+#: Task, system, data set and gender of a detection; the last two are None if pooled.
+PLACE = ("quantity", "system", "data_set", "gender")
+
 #: Metrics of speaker verification by similarity ratings; other tasks have the EERs only.
 DETECTION_METRICS = ("eer", "rocch_eer", "cllr_min", "cllr")
 
@@ -58,171 +63,6 @@ _SAME_SPEAKER = {"similarity_same_speaker": 1, "similarity_different_speaker": 0
 _DENSITY_POINTS = 101
 
 _MIN_BANDWIDTH = 0.02  # standard deviation of a kernel
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """Normalized ratings of a quantity and system.
-
-    Attributes
-    ----------
-    quantity : str
-        One of `QUANTITIES`.
-    system : str
-        `Original` for original speech.
-    n : int
-        Number of ratings.
-    mean, lower_quartile, median, upper_quartile : float
-        Of the normalized ratings, 0 to 1.
-    mean_rating : float
-        As given, on the scale of the test.
-    """
-
-    quantity: str
-    system: str
-    n: int
-    mean: float
-    lower_quartile: float
-    median: float
-    upper_quartile: float
-    mean_rating: float
-
-
-@dataclass(frozen=True)
-class SignificanceTest:
-    """Two-sided Mann-Whitney U test between two systems.
-
-    Attributes
-    ----------
-    quantity, system, other_system : str
-    statistic : float
-        U of `system`: number of pairs of ratings in which its rating is larger, ties counting half.
-    p_value : float
-        Asymptotic, corrected for ties and continuity.
-    p_holm : float
-        Corrected for all pairs of systems of the quantity (Holm 1979).
-    """
-
-    quantity: str
-    system: str
-    other_system: str
-    statistic: float
-    p_value: float
-    p_holm: float
-
-
-@dataclass(frozen=True)
-class Detection:
-    """A detection task decided by ratings.
-
-    Attributes
-    ----------
-    quantity : str
-        Naturalness and intelligibility: original speech (target) against the system's.
-        `similarity_same_speaker`: the system's same-speaker pairs (target) against
-        different-speaker pairs of original speech; `similarity_different_speaker`:
-        same-speaker pairs of original speech (target) against the system's
-        different-speaker pairs. `similarity`: both kinds of pairs of the system, as in
-        speaker verification.
-    system : str
-    data_set, gender : str or None
-        None if pooled.
-    n_target, n_nontarget : int
-    metrics : mapping
-        By variant, then by metric: `DETECTION_METRICS` of `similarity`, the EERs of the
-        others. Normalized ratings are used as LLRs, as in the supplement's Table 18.
-    curve_eer : float
-        Equal error rate of the DET curve, on which ties are broken at random.
-    """
-
-    quantity: str
-    system: str
-    data_set: str | None
-    gender: str | None
-    n_target: int
-    n_nontarget: int
-    metrics: Mapping[str, Mapping[str, float]]
-    curve_eer: float
-
-
-@dataclass(frozen=True)
-class Evaluator:
-    """Statistics of one evaluator's ratings of one metric.
-
-    Attributes
-    ----------
-    evaluator, metric : str
-    n : int
-        Number of ratings.
-    lowest, highest, mean : float
-        As given, on the scale of the test.
-    values : int
-        Number of distinct ratings.
-    agreement : float or None
-        Spearman's correlation with the other evaluators' mean normalized rating of the same
-        system (for similarity: and kind of pair); None if either is constant.
-    flags : tuple of str
-        "one value", "few ratings", "disagrees".
-    """
-
-    evaluator: str
-    metric: str
-    n: int
-    lowest: float
-    highest: float
-    mean: float
-    values: int
-    agreement: float | None
-    flags: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class MeanOpinion:
-    """The mean opinion score of a system, as rated.
-
-    Attributes
-    ----------
-    quantity, system : str
-    n, n_listeners, n_speakers : int
-        Numbers of ratings, and of those who gave them and were rated.
-    opinion : float
-        Mean rating on the scale of the test.
-    opinion_low, opinion_high : float or None
-        95 % interval over listeners and speakers, within the scale; None if undefined.
-    """
-
-    quantity: str
-    system: str
-    n: int
-    n_listeners: int
-    n_speakers: int
-    opinion: float
-    opinion_low: float | None
-    opinion_high: float | None
-
-
-@dataclass(frozen=True)
-class OpinionTest:
-    """Two systems' mean opinion scores compared: system minus other system.
-
-    Attributes
-    ----------
-    quantity, system, other_system : str
-    difference : float
-    difference_low, difference_high : float or None
-        95 % interval over listeners and speakers; None if undefined.
-    difference_p, difference_p_holm : float or None
-        Two-sided p-value, and corrected for all pairs of systems of the quantity (Holm 1979).
-    """
-
-    quantity: str
-    system: str
-    other_system: str
-    difference: float
-    difference_low: float | None
-    difference_high: float | None
-    difference_p: float | None
-    difference_p_holm: float | None = None
 
 
 def rated_speakers(ratings: Ratings) -> tuple[NDArray[np.str_], str]:
@@ -246,43 +86,6 @@ def _beginning(name: str) -> str:
     return name.partition(separator)[0] if separator else ""
 
 
-def mean_opinions(
-    quantity: str, samples: Mapping[str, Sample], scale: tuple[float, float]
-) -> Iterator[MeanOpinion]:
-    """Yield the mean opinion score of each system, given its ratings, listeners and speakers."""
-    for system, sample in samples.items():
-        estimate = mean_opinion(*sample)
-        ratings, listeners, speakers = sample
-        low, high = (
-            None if end is None else float(np.clip(end, *scale))
-            for end in (estimate.low, estimate.high)
-        )
-        yield MeanOpinion(
-            quantity,
-            system,
-            n=np.size(ratings),
-            n_listeners=np.unique(listeners).size,
-            n_speakers=np.unique(speakers).size,
-            opinion=estimate.value,
-            opinion_low=low,
-            opinion_high=high,
-        )
-
-
-def opinion_tests(quantity: str, samples: Mapping[str, Sample]) -> Iterator[OpinionTest]:
-    """Yield the comparison of every two systems."""
-    tests = []
-    for one, other in itertools.combinations(samples, 2):
-        estimate = opinion_difference(samples[one], samples[other])
-        values = estimate.value, estimate.low, estimate.high, estimate.p_value
-        tests.append(OpinionTest(quantity, one, other, *values))
-    p_values = [test.difference_p for test in tests if test.difference_p is not None]
-    corrected = iter(holm(p_values))
-    for test in tests:
-        tested = test.difference_p is not None
-        yield replace(test, difference_p_holm=next(corrected)) if tested else test
-
-
 @dataclass(frozen=True)
 class ListeningTest:
     """All results of a listening test.
@@ -297,9 +100,11 @@ class ListeningTest:
     n_evaluators : int
     n_ratings : mapping
         By metric.
-    distributions, tests, detections, evaluators
-    opinions, opinion_tests
-        Mean opinion scores, and comparisons of every two systems.
+    measurements : Measurements
+        Rows by quantity and system: of normalized ratings mean and quartiles (`rank_mean` ...), U
+        of `mann_whitney` against every other system, and metrics of detection tasks; of ratings as
+        given the `opinion`, its difference against every other system, and the ratings of each
+        evaluator, with the reasons to look at them as caveats.
     opinion_units : str
         "speakers", or "utterances" where the speakers are unknown.
     evaluators_left_out : tuple of str
@@ -323,12 +128,7 @@ class ListeningTest:
     split: str
     n_evaluators: int
     n_ratings: Mapping[str, int]
-    distributions: tuple[Distribution, ...]
-    tests: tuple[SignificanceTest, ...]
-    detections: tuple[Detection, ...]
-    evaluators: tuple[Evaluator, ...]
-    opinions: tuple[MeanOpinion, ...]
-    opinion_tests: tuple[OpinionTest, ...]
+    measurements: Measurements
     opinion_units: str
     evaluators_left_out: tuple[str, ...]
     min_ratings: int
@@ -339,10 +139,32 @@ class ListeningTest:
     ignored_columns: tuple[str, ...] = ()
     curves_sha256: str | None = None
 
+    @functools.cached_property
+    def distributions(self) -> Mapping[tuple[str, str], Mapping[str, float]]:
+        """Mean and quartiles of the normalized ratings, by quantity and system."""
+        groups = self.measurements.select(metric=RANKS).groups("quantity", "system")
+        return {(q, s): {r["metric"]: r["value"] for r in of} for (q, s), of in groups.items()}
+
+    @functools.cached_property
+    def detections(self) -> Mapping[tuple[str | None, ...], Sequence[Row]]:
+        """The metrics of detection tasks, by `PLACE`."""
+        return self.measurements.select(n_target=PRESENT).groups(*PLACE)
+
+    @functools.cached_property
+    def evaluators(self) -> Sequence[Row]:
+        """All numbers of an evaluator's ratings of a quantity, by metric, and its flags, in one
+        row."""
+        groups = self.measurements.select(evaluator=PRESENT).groups("evaluator", "quantity")
+        return [
+            {**of[0], **{r["metric"]: r.get("value") for r in of}}
+            | {"flags": tuple(of[0].get("caveats", {}).values())}
+            for of in groups.values()
+        ]
+
     @property
-    def flagged(self) -> tuple[Evaluator, ...]:
+    def flagged(self) -> Sequence[Row]:
         """Evaluators with flags."""
-        return tuple(e for e in self.evaluators if e.flags)
+        return [e for e in self.evaluators if e["flags"]]
 
 
 @dataclass(frozen=True)
@@ -353,15 +175,15 @@ class ListeningTestCurves:
     ----------
     at : float array, shape (P,)
         Normalized ratings from 0 to 1 at which densities are given.
-    densities : tuple of float arrays, shape (P,)
-        Density of each distribution, 0 outside the range of its ratings.
-    det : tuple of Det
-        Curve of each detection.
+    densities : mapping to float arrays, shape (P,)
+        Density of the ratings by quantity and system, 0 outside their range.
+    det : mapping to Det
+        Curve of each detection task by `PLACE`.
     """
 
     at: FloatArray
-    densities: tuple[FloatArray, ...]
-    det: tuple[Det, ...]
+    densities: Mapping[tuple[str, str], FloatArray]
+    det: Mapping[tuple[str | None, ...], Det]
 
 
 def normalized_ranks(scores: ArrayLike, groups: ArrayLike) -> FloatArray:
@@ -468,25 +290,22 @@ def evaluate_ratings(
     pool = _Pool(ratings, normalized_ranks(ratings.score, groups), order)
     points = np.linspace(0, 1, _DENSITY_POINTS)
     speakers, units = rated_speakers(ratings)
-    score, listener = ratings.score, ratings.evaluator
-    samples = {
-        q: {s: (score[of], listener[of], speakers[of]) for s, of in pool.rated(q).items()}
-        for q in QUANTITIES
-    }
-    distributions = list(_distributions(pool, points))
-    detections = list(_detections(pool, protocol))
+    tasks = dict(_detection_tasks(pool, protocol))
+    curves = {place: det_curve(scores) for place, scores in tasks.items()}
+    rows = itertools.chain(
+        *(_distributions(pool, quantity) for quantity in QUANTITIES),
+        *(_significance(pool, quantity) for quantity in QUANTITIES),
+        *(_detections(place, scores, curves[place]) for place, scores in tasks.items()),
+        *(_opinions(pool, quantity, speakers) for quantity in QUANTITIES),
+        _evaluators(pool, min_ratings, min_agreement),
+    )
     test = ListeningTest(
         protocol=protocol,
         systems=order,
         split=split,
         n_evaluators=len(set(ratings.evaluator.tolist())),
         n_ratings={m: int(np.count_nonzero(ratings.metric == m)) for m in RATING_METRICS},
-        distributions=tuple(distribution for distribution, _ in distributions),
-        tests=tuple(t for quantity in QUANTITIES for t in _significance(pool, quantity)),
-        detections=tuple(detection for detection, _ in detections),
-        evaluators=tuple(_evaluators(pool, min_ratings, min_agreement)),
-        opinions=tuple(o for q in samples for o in mean_opinions(q, samples[q], ratings.scale)),
-        opinion_tests=tuple(t for q in samples for t in opinion_tests(q, samples[q])),
+        measurements=Measurements.of(rows),
         opinion_units=units,
         evaluators_left_out=excluded,
         ignored_columns=ratings.ignored_columns,
@@ -500,11 +319,12 @@ def evaluate_ratings(
             "inputs": _by_name(ratings.sources),
         },
     )
-    return test, ListeningTestCurves(
-        points,
-        tuple(density for _, density in distributions),
-        tuple(curve for _, curve in detections),
-    )
+    densities = {
+        (quantity, system): _density(pool.normalized[selected], points)
+        for quantity in QUANTITIES
+        for system, selected in pool.rated(quantity).items()
+    }
+    return test, ListeningTestCurves(points, densities, curves)
 
 
 def _without(ratings: Ratings, excluded: Sequence[str]) -> Ratings:
@@ -557,16 +377,15 @@ class _Pool:
         return {system: chosen for system, chosen in selections.items() if chosen.any()}
 
 
-def _distributions(pool: _Pool, points: FloatArray) -> Iterator[tuple[Distribution, FloatArray]]:
-    """Yield distributions with their densities at the points."""
-    for quantity in QUANTITIES:
-        for system, selected in pool.rated(quantity).items():
-            scores = pool.normalized[selected]
-            lower, median, upper = map(float, np.quantile(scores, [0.25, 0.5, 0.75]))
-            mean, mean_rating = float(scores.mean()), float(pool.ratings.score[selected].mean())
-            of_normalized = (mean, lower, median, upper)
-            distribution = Distribution(quantity, system, scores.size, *of_normalized, mean_rating)
-            yield distribution, _density(scores, points)
+def _distributions(pool: _Pool, quantity: str) -> Iterator[Row]:
+    """Yield mean and quartiles of the normalized ratings of a quantity, by system."""
+    for system, selected in pool.rated(quantity).items():
+        scores = pool.normalized[selected]
+        values = (scores.mean(), *np.quantile(scores, [0.25, 0.5, 0.75]))
+        of: dict[str, Any] = {"quantity": quantity, "system": system, "n_ratings": scores.size}
+        for metric, value in zip(RANKS, values, strict=True):
+            yield measured(metric, float(value), **of)
+        yield measured("rating_mean", float(pool.ratings.score[selected].mean()), **of)
 
 
 def _density(scores: FloatArray, points: FloatArray) -> FloatArray:
@@ -583,18 +402,48 @@ def _density(scores: FloatArray, points: FloatArray) -> FloatArray:
     return np.where(outside, 0.0, np.asarray(density, dtype=np.float64))
 
 
-def _significance(pool: _Pool, quantity: str) -> Iterator[SignificanceTest]:
+def _significance(pool: _Pool, quantity: str) -> Iterator[Row]:
     """Test every two systems with ratings of a quantity."""
     samples = {s: pool.normalized[selected] for s, selected in pool.rated(quantity).items()}
     pairs = list(itertools.combinations(samples, 2))
     tests = [mann_whitney(samples[one], samples[other]) for one, other in pairs]
     corrected = holm([p for _, p in tests])
-    for pair, test, p_holm in zip(pairs, tests, corrected, strict=True):
-        yield SignificanceTest(quantity, *pair, *test, p_holm)
+    for (system, other), (u, p), p_holm in zip(pairs, tests, corrected, strict=True):
+        of: dict[str, Any] = {"quantity": quantity, "system": system, "against": other}
+        yield measured("mann_whitney", u, **of, p=p, p_corrected=p_holm)
 
 
-def _detections(pool: _Pool, protocol: Protocol) -> Iterator[tuple[Detection, Det]]:
-    """Yield detection tasks with trials of both classes, and their DET curves."""
+def _opinions(pool: _Pool, quantity: str, speakers: NDArray[np.str_]) -> Iterator[Row]:
+    """Yield the mean opinion score of each system, with its interval within the scale, and the
+    comparison of every two systems."""
+    r, samples = pool.ratings, {}
+    for system, of in pool.rated(quantity).items():
+        samples[system] = (r.score[of], r.evaluator[of], speakers[of])
+        mean = mean_opinion(*samples[system])
+        ends = (mean.low, mean.high)
+        yield measured(
+            "opinion",
+            mean.value,
+            [None if end is None else float(np.clip(end, *r.scale)) for end in ends],
+            quantity=quantity,
+            system=system,
+            n_ratings=int(np.count_nonzero(of)),
+            n_listeners=np.unique(r.evaluator[of]).size,
+            n_speakers=np.unique(speakers[of]).size,
+        )
+    pairs = list(itertools.combinations(samples, 2))
+    tests = [opinion_difference(samples[one], samples[other]) for one, other in pairs]
+    corrected = iter(holm([t.p_value for t in tests if t.p_value is not None]))
+    for (system, other), t in zip(pairs, tests, strict=True):
+        of_pair = {"quantity": quantity, "system": system, "against": other, "p": t.p_value}
+        p_holm = None if t.p_value is None else next(corrected)
+        yield measured("opinion", t.value, (t.low, t.high), **of_pair, p_corrected=p_holm)
+
+
+def _detection_tasks(
+    pool: _Pool, protocol: Protocol
+) -> Iterator[tuple[tuple[str | None, ...], TrialScores]]:
+    """Yield the places of detection tasks with trials of both classes, and their scores."""
     data_sets: list[str | None] = [d.id for d in protocol.data_sets]
     pooled: list[tuple[str | None, str | None]] = [(d, None) for d in (None, *data_sets)]
     detailed = [*pooled, *itertools.product(data_sets, protocol.genders)]
@@ -602,16 +451,30 @@ def _detections(pool: _Pool, protocol: Protocol) -> Iterator[tuple[Detection, De
         for trial_set in detailed if quantity == SIMILARITY else pooled:
             scores = _scores(pool, quantity, system, trial_set)
             if scores is not None:
-                metrics: dict[str, Mapping[str, float]] = {}
-                for variant in VARIANTS:
-                    values = score_metrics(scores, variant=variant)
-                    metrics[variant] = {key: values[key] for key in detection_metrics(quantity)}
-                counts, curve = (scores.n_target, scores.n_nontarget), det_curve(scores)
-                equal = equal_rate(curve.miss, curve.false_alarm)
-                yield Detection(quantity, system, *trial_set, *counts, metrics, equal), curve
+                yield (quantity, system, *trial_set), scores
 
 
-def detection_metrics(quantity: str) -> tuple[str, ...]:
+def _detections(place: tuple[str | None, ...], scores: TrialScores, curve: Det) -> Iterator[Row]:
+    """Yield the metrics of a detection task by variant, and the equal error rate of its DET curve,
+    on which ties are broken at random.
+
+    Naturalness and intelligibility: original speech (target) against the system's.
+    `similarity_same_speaker`: the system's same-speaker pairs (target) against different-speaker
+    pairs of original speech; `similarity_different_speaker`: same-speaker pairs of original speech
+    (target) against the system's different-speaker pairs. `similarity`: both kinds of pairs of the
+    system, as in speaker verification. Normalized ratings are used as LLRs, as in the supplement's
+    Table 18.
+    """
+    of: dict[str, Any] = dict(zip(PLACE, place, strict=True))
+    of |= {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
+    for variant in VARIANTS:
+        values = score_metrics(scores, variant=variant)
+        for key in detection_metrics(of["quantity"]):
+            yield measured(key, values[key], **of, variant=variant)
+    yield measured("curve_eer", equal_rate(curve.miss, curve.false_alarm), **of)
+
+
+def detection_metrics(quantity: str | None) -> tuple[str, ...]:
     """List the metrics of a detection task."""
     return DETECTION_METRICS if quantity == SIMILARITY else DETECTION_METRICS[:2]
 
@@ -639,7 +502,10 @@ def _scores(
     return TrialScores(*classes)
 
 
-def _evaluators(pool: _Pool, min_ratings: int, min_agreement: float) -> Iterator[Evaluator]:
+def _evaluators(pool: _Pool, min_ratings: int, min_agreement: float) -> Iterator[Row]:
+    """Yield the numbers of each evaluator's ratings of a quantity, on the scale of the test, and
+    the agreement: Spearman's correlation with the other evaluators' mean normalized rating of the
+    same system (for similarity: and kind of pair); None if either is constant."""
     r = pool.ratings
     # An item is a metric and system, for similarity also the kind of pair.
     kind_of_pair = np.where(r.metric == SIMILARITY, r.same_speaker, -1)
@@ -669,8 +535,13 @@ def _evaluators(pool: _Pool, min_ratings: int, min_agreement: float) -> Iterator
                 flags.append(FEW_RATINGS)
             elif agreement is not None and agreement < min_agreement:
                 flags.append(DISAGREES)
-            of_scores = (float(scores.min()), float(scores.max()), float(scores.mean()), values)
-            yield Evaluator(name, metric, rows.size, *of_scores, agreement, tuple(flags))
+            of: dict[str, Any] = {"evaluator": name, "quantity": metric, "n_ratings": rows.size}
+            of["caveats"] = {flag.replace(" ", "_"): flag for flag in flags} or None
+            yield measured("rating_lowest", float(scores.min()), **of)
+            yield measured("rating_highest", float(scores.max()), **of)
+            yield measured("rating_mean", float(scores.mean()), **of)
+            yield measured("rating_values", float(values), **of)
+            yield measured("agreement", agreement, **of)
 
 
 def _correlation(one: FloatArray, other: FloatArray) -> float | None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
@@ -28,11 +29,10 @@ from .evaluation import (
     DETECTION_METRICS,
     QUANTITIES,
     SIMILARITY,
-    Distribution,
     ListeningTest,
     ListeningTestCurves,
 )
-from .tables import ATTACK, PREFIX, QUANTITY_TITLES, VARIANT, format_metric, listening_column
+from .tables import ATTACK, PREFIX, VARIANT, format_metric, listening_column, quantity_titles
 
 #: Systems in a violin plot; more are split over several figures.
 MOST_VIOLINS = 12
@@ -166,8 +166,8 @@ def _violins(
     styles: Mapping[str, SystemStyle],
     systems: Sequence[str],
 ) -> Canvas:
-    index_of = {(d.quantity, d.system): i for i, d in enumerate(subjective.distributions)}
-    present = [q for q in QUANTITIES if any((q, s) in index_of for s in systems)]
+    distributions = subjective.distributions
+    present = [q for q in QUANTITIES if any((q, s) in distributions for s in systems)]
     names = [style.escape_mathtext(listening_column(s), 16) for s in systems]
     rows = [present[i : i + 2] for i in range(0, len(present), 2)]
     width = style.FULL_WIDTH if len(present) > 1 else style.COLUMN_WIDTH
@@ -176,16 +176,17 @@ def _violins(
     height = 2.1 * len(rows) + (0.2 if level else longest + 0.1)
     with style.figure(width, height) as canvas:
         for axes, quantity in style.panels(canvas, rows, sharey=True):
-            middle = index_of.get((quantity, subjective.reference or ""))
-            if middle is not None:
-                line = subjective.distributions[middle].median
+            if (middle := (quantity, subjective.reference or "")) in distributions:
+                line = distributions[middle]["rank_median"]
                 axes.axhline(line, color="black", linestyle=":", linewidth=1.0, zorder=4)
             for at, system in enumerate(systems):
-                index = index_of.get((quantity, system))
-                if index is not None:
-                    density, look = curves.densities[index], styles[listening_column(system)]
-                    _violin(axes, at, subjective.distributions[index], curves.at, density, look)
-            axes.set_title(QUANTITY_TITLES[quantity], loc="left")
+                if (place := (quantity, system)) in distributions:
+                    look = styles[listening_column(system)]
+                    colour = style.GREY if system == ORIGINAL_SYSTEM else look.colour
+                    values, density = distributions[place], curves.densities[place]
+                    body = _violin(axes, at, values, curves.at, density, colour)
+                    body.set_gid(f"{quantity}/{system}")
+            axes.set_title(quantity_titles()[quantity], loc="left")
             axes.set_xticks(range(len(systems)), names, rotation=0 if level else 90)
             if present.index(quantity) + 2 < len(present):
                 axes.tick_params(axis="x", labelbottom=False)  # names are below the next row
@@ -200,24 +201,24 @@ def _violins(
 def _violin(
     axes: Axes,
     at: float,
-    distribution: Distribution,
+    values: Mapping[str, float],
     points: FloatArray,
     density: FloatArray,
-    look: SystemStyle,
-) -> None:
+    colour: str,
+) -> Artist:
+    """Draw a violin with the mean and quartiles of ratings, and return its body."""
     positive = density > 0
     half = _HALF_WIDTH * density[positive] / density.max()
-    colour = style.GREY if distribution.system == ORIGINAL_SYSTEM else look.colour
     body = axes.fill_betweenx(
         points[positive], at - half, at + half, facecolor=colour, edgecolor=colour, alpha=_ALPHA
     )
-    body.set_gid(f"{distribution.quantity}/{distribution.system}")
-    quartiles = (distribution.lower_quartile, distribution.upper_quartile)
+    quartiles = (values["rank_lower_quartile"], values["rank_upper_quartile"])
     axes.plot([at, at], quartiles, color="black", linewidth=2.2, zorder=3, solid_capstyle="butt")
     edge: dict[str, Any] = dict(markeredgecolor="black", markeredgewidth=0.7, markersize=3.6)
-    axes.plot([at], [distribution.median], "o", color="white", zorder=5, **edge)
-    mean = f"{distribution.mean:.2f}"
+    axes.plot([at], [values["rank_median"]], "o", color="white", zorder=5, **edge)
+    mean = f"{values['rank_mean']:.2f}"
     axes.text(at, 1.04, mean, ha="center", va="bottom", fontsize=style.SMALL_FONT)
+    return body
 
 
 # DET curves
@@ -226,16 +227,17 @@ def _violin(
 def _lines(
     subjective: ListeningTest, curves: ListeningTestCurves, quantity: str, data_set: str | None
 ) -> list[Line]:
+    of_task = {"quantity": quantity, "data_set": data_set, "gender": None}
+    eers = subjective.measurements.select(metric="eer", variant=VARIANT, **of_task)
     return [
         Line(
-            listening_column(d.system),
-            curve.miss,
-            curve.false_alarm,
-            d.metrics[VARIANT]["eer"],
-            text=format_metric("eer", d.metrics[VARIANT]["eer"]),
+            listening_column(row["system"]),
+            curves.det[quantity, row["system"], data_set, None].miss,
+            curves.det[quantity, row["system"], data_set, None].false_alarm,
+            row["value"],
+            text=format_metric("eer", row["value"]),
         )
-        for d, curve in zip(subjective.detections, curves.det, strict=True)
-        if (d.quantity, d.data_set, d.gender) == (quantity, data_set, None)
+        for row in eers
     ]
 
 

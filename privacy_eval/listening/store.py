@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import itertools
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,35 +20,18 @@ from ..io.schema import from_plain, load_json, to_plain
 from ..metrics import VARIANTS
 from ..metrics.detection import Det
 from ..protocol.protocol import protocol_from_dict
+from ..results.measurements import RANKS
 from .evaluation import (
     QUANTITIES,
     SIMILARITY,
-    Detection,
-    Distribution,
     ListeningTest,
     ListeningTestCurves,
-    MeanOpinion,
-    OpinionTest,
-    SignificanceTest,
     detection_metrics,
 )
 
-FORMAT = "privacy_eval subjective 3"
+FORMAT = "privacy_eval subjective 4"
 
 _STEM = "subjective"
-
-_UNITS = {
-    **dict.fromkeys(("mean", "lower_quartile", "median", "upper_quartile"), "normalized rank"),
-    **dict.fromkeys(("mean_rating", "opinion", "opinion_low", "opinion_high"), "rating"),
-    **dict.fromkeys(("difference", "difference_low", "difference_high"), "rating"),
-    "statistic": "pairs",
-    **dict.fromkeys(("p_value", "p_holm", "difference_p", "difference_p_holm"), "probability"),
-    **dict.fromkeys(("eer", "rocch_eer"), "fraction"),
-    **dict.fromkeys(("cllr", "cllr_min"), "bit"),
-}
-
-_COLUMNS = "quantity,system,other_system,data_set,gender,metric,variant,value,unit,n,n_nontarget"
-
 
 #: Names of the files of a listening test. The JSON file comes last: if it exists, so do the others.
 FILES = (f"{_STEM}.npz", f"{_STEM}.csv", "evaluators.csv", f"{_STEM}.json")
@@ -57,22 +39,23 @@ FILES = (f"{_STEM}.npz", f"{_STEM}.csv", "evaluators.csv", f"{_STEM}.json")
 
 def listening_files(test: ListeningTest, curves: ListeningTestCurves) -> tuple[bytes, ...]:
     """Return the contents of `FILES`, reproducibly."""
+    det = curves.det.values()
     arrays: dict[str, Any] = {
         "at": curves.at,
-        "densities": np.array(curves.densities).reshape(-1, curves.at.size),
-        "det_points": np.array([curve.miss.size for curve in curves.det], dtype=np.int64),
+        "densities": np.array([*curves.densities.values()]).reshape(-1, curves.at.size),
+        "det_points": np.array([curve.miss.size for curve in det], dtype=np.int64),
     }
     for rate in ("miss", "false_alarm"):
-        rates = [getattr(curve, rate) for curve in curves.det]
+        rates = [getattr(curve, rate) for curve in det]
         arrays[f"det_{rate}"] = np.concatenate([*rates, np.zeros(0)])
     file = io.BytesIO()
     np.savez(file, **arrays)
-    test = replace(test, curves_sha256=digest(file.getvalue()))
-    plain = to_plain(test)
+    plain = to_plain(replace(test, curves_sha256=digest(file.getvalue())))
     protocol = plain.pop("protocol")
     plain = {"format": FORMAT, **plain, "protocol": protocol}
     text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    return file.getvalue(), *(t.encode() for t in (to_csv(test), evaluators_csv(test), text))
+    of_values = csv_text(test.measurements.compact_csv_rows)
+    return file.getvalue(), *(t.encode() for t in (of_values, evaluators_csv(test), text))
 
 
 def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]:
@@ -94,32 +77,32 @@ def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]
 
 
 def _check(test: ListeningTest, path: Path) -> None:
-    """Check that names belong to the protocol or the test."""
-    protocol = test.protocol
-    entries = _entries(test)
-    systems = [e.system for e in entries]
-    systems += [t.other_system for t in test.tests]
-    systems += [t.other_system for t in test.opinion_tests]
-    metrics = [*test.n_ratings, *(e.metric for e in test.evaluators)]
-    data_sets = [d.id for d in protocol.data_sets]
+    """Check that names belong to the protocol or the test, and that no metric is missing."""
+    rows, protocol = test.measurements, test.protocol
     for what, named, allowed in (
-        ("systems", [*systems, test.reference], (*test.systems, None)),
-        ("quantities", [e.quantity for e in entries], (*QUANTITIES, SIMILARITY)),
-        ("data sets", [d.data_set for d in test.detections], (*data_sets, None)),
-        ("genders", [d.gender for d in test.detections], (*protocol.genders, None)),
+        ("systems", [*rows.values("system"), *rows.values("against")], test.systems),
+        ("systems", [test.reference], (*test.systems, None)),
+        ("quantities", rows.values("quantity"), (*QUANTITIES, SIMILARITY)),
+        ("data sets", rows.values("data_set"), [d.id for d in protocol.data_sets]),
+        ("genders", rows.values("gender"), protocol.genders),
         ("splits", [test.split], protocol.splits),
-        ("metrics", metrics, RATING_METRICS),
+        ("metrics", test.n_ratings, RATING_METRICS),
     ):
         unknown = sorted(map(str, set(named) - set(allowed)))
         if unknown:
             raise PrivacyEvalError(f"{path}: unknown {what}: {', '.join(unknown)[:200]}")
-    for d in test.detections:
-        keys = set(detection_metrics(d.quantity))
-        if set(d.metrics) != set(VARIANTS) or any(set(m) != keys for m in d.metrics.values()):
+    for (quantity, system, *_), of in test.detections.items():
+        keys = detection_metrics(quantity)
+        expected = {*itertools.product(VARIANTS, keys), (None, "curve_eer")}
+        if {(row.get("variant"), row["metric"]) for row in of} != expected:
             raise PrivacyEvalError(
-                f"{path}: detections: {d.system}, {d.quantity}: expected the "
-                f"metrics {', '.join(sorted(keys))} in the variants {' and '.join(VARIANTS)}"
+                f"{path}: detections: {system}, {quantity}: expected the metrics "
+                f"{', '.join(sorted(keys))} in the variants {' and '.join(VARIANTS)}"
             )
+    for place, values in test.distributions.items():
+        if values.keys() != RANKS.keys():
+            missing = ", ".join(sorted(RANKS.keys() - values))
+            raise PrivacyEvalError(f"{path}: {', '.join(place)}: missing: {missing}")
 
 
 def _read_curves(path: Path, test: ListeningTest) -> ListeningTestCurves:
@@ -131,39 +114,12 @@ def _read_curves(path: Path, test: ListeningTest) -> ListeningTestCurves:
         ends = np.cumsum(arrays["det_points"])[:-1]
         rates = (np.split(arrays[name], ends) for name in ("det_miss", "det_false_alarm"))
         det = tuple(itertools.starmap(Det, zip(*rates, strict=True))) if test.detections else ()
-        curves = ListeningTestCurves(arrays["at"], tuple(arrays["densities"]), det)
+        densities = dict(zip(test.distributions, arrays["densities"], strict=True))
+        return ListeningTestCurves(
+            arrays["at"], densities, dict(zip(test.detections, det, strict=True))
+        )
     except (ValueError, KeyError) as error:
-        raise PrivacyEvalError(f"{path}: damaged ({error})") from error
-    numbers = (len(curves.densities), len(curves.det))
-    if numbers != (len(test.distributions), len(test.detections)):
-        raise PrivacyEvalError(f"{path}: the number of arrays differs from {_STEM}.json")
-    return curves
-
-
-_Entry = Distribution | SignificanceTest | Detection | MeanOpinion | OpinionTest
-
-
-def _entries(test: ListeningTest) -> list[_Entry]:
-    entries = test.distributions, test.tests, test.detections, test.opinions, test.opinion_tests
-    return list(itertools.chain.from_iterable(entries))
-
-
-def to_csv(test: ListeningTest) -> str:
-    """Format all values as CSV, with their units."""
-    rows = []
-    for e in _entries(test):
-        place = (getattr(e, name, None) for name in ("other_system", "data_set", "gender"))
-        shared = (e.quantity, e.system, *place)
-        counts: tuple[int | None, int | None] = (getattr(e, "n", None), None)
-        variants: Mapping[str, Mapping[str, float]]
-        values_of = {name: v for name, v in vars(e).items() if name in _UNITS and v is not None}
-        variants = {"": values_of}
-        if isinstance(e, Detection):
-            variants, counts = e.metrics, (e.n_target, e.n_nontarget)
-        for variant, values in variants.items():
-            for name, value in values.items():
-                rows.append((*shared, name, variant, repr(value), _UNITS[name], *counts))
-    return csv_text([_COLUMNS.split(","), *rows])
+        raise PrivacyEvalError(f"{path}: damaged, or not of {_STEM}.json ({error})") from error
 
 
 def evaluators_csv(test: ListeningTest) -> str:
@@ -171,7 +127,8 @@ def evaluators_csv(test: ListeningTest) -> str:
     columns = "evaluator,metric,ratings,lowest,highest,mean,values,agreement,flags".split(",")
     rows = []
     for e in test.evaluators:
-        agreement = None if e.agreement is None else f"{e.agreement:.3f}"
-        numbers = (e.n, f"{e.lowest:g}", f"{e.highest:g}", f"{e.mean:.3f}", e.values)
-        rows.append((e.evaluator, e.metric, *numbers, agreement, "; ".join(e.flags)))
+        ends = (f"{e[f'rating_{end}']:g}" for end in ("lowest", "highest"))
+        agreement = None if e["agreement"] is None else f"{e['agreement']:.3f}"
+        numbers = (e["n_ratings"], *ends, f"{e['rating_mean']:.3f}", int(e["rating_values"]))
+        rows.append((e["evaluator"], e["quantity"], *numbers, agreement, "; ".join(e["flags"])))
     return csv_text([columns, *rows])

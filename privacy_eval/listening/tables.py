@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..choices import LEVEL, grouped
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.files import digest, read_bytes
 from ..io.ratings import ORIGINAL_SYSTEM, RATING_METRICS
@@ -33,21 +32,14 @@ from ..numbers.report_sources import ReportSources
 from ..protocol.protocol import Protocol
 from ..protocol.published import load_p_values, load_published_results
 from ..report.comparison_tables import heading_of, table_of_systems
+from ..report.declared import bundled_entries, declared_table
 from ..report.figure_folder import drawn_from, folder_digest, pictures
 from ..report.page import Section
-from ..report.table import Column, Table, aligned
+from ..report.table import Column, Table
 from ..report.tables_and_report import Insert
-from ..results.measurements import Measurements, Row
+from ..results.measurements import PRESENT, Measurements, Row
 from ..results.records import Results
-from .evaluation import (
-    DETECTION_METRICS,
-    DISAGREES,
-    FEW_RATINGS,
-    QUANTITIES,
-    SIMILARITY,
-    Detection,
-    ListeningTest,
-)
+from .evaluation import DETECTION_METRICS, PLACE, QUANTITIES, SIMILARITY, ListeningTest
 from .store import read_listening_test
 
 #: Results and figures in the folder of an evaluated listening test.
@@ -59,35 +51,17 @@ PREFIX = "subjective_"
 #: Variant in tables: normalized ratings are full of ties.
 VARIANT: Variant = "exact"
 
-#: Significance level of the 2020 challenge's tests; that of others is the one of intervals.
-SIGNIFICANT = 0.01
-
 #: Attack model of the objective metrics.
 ATTACK = "ignorant"
 
-#: Titles of quantities in tables and figures.
-QUANTITY_TITLES: Mapping[str, str] = {
-    "naturalness": "Naturalness",
-    "intelligibility": "Intelligibility",
-    "similarity_same_speaker": "Similarity, same speaker",
-    "similarity_different_speaker": "Similarity, different speakers",
-    SIMILARITY: "Similarity",
-}
+#: Tables of significance tests, and those after all that have systems as columns.
+TESTS = ("subjective_tests_similarity", "subjective_tests_speech")
+_LAST = ("subjective_pooled", "subjective_variants", "subjective_evaluators")
 
-#: Quantities of the tables of significance tests.
-TESTS: Mapping[str, tuple[str, ...]] = {
-    "subjective_tests_similarity": QUANTITIES[2:],
-    "subjective_tests_speech": QUANTITIES[:2],
-}
 
-#: Note on these tests.
-_OVERSTATED = (
-    "Done as in the 2020 paper; the tests assume independent ratings, which those of one evaluator "
-    "are not, and find differences too often: rely on those of mean opinion scores"
-)
-
-#: Printed p-values with their significance, by row and column.
-PValues = Mapping[tuple[str, str], tuple[str, bool]]
+def quantity_titles() -> Mapping[str, str]:
+    """Return the titles of quantities in tables and figures."""
+    return bundled_entries("listening")[0].headings
 
 
 def p_value_text(p_value: float) -> str:
@@ -152,98 +126,117 @@ def listening_test_tables(
     published : str, optional
         Name of published results whose p-values are added.
     """
-    tables: list[Table | None] = []
+    of_test = {} if test is None else _tables_of_test(test, cells)
+    of_paper = {} if published is None else _published_tables(published)
     if test is not None:
-        tables += [opinions_table(test), opinion_tests_table(test), summary_table(test)]
-        p_values = {quantity: _submitted_p_values(test, quantity) for quantity in QUANTITIES}
-        corrected = "with Holm's correction for" if test.holm else "not corrected for the number of"
-        notes = (
-            "Two-sided Mann-Whitney U tests, normal approximation with corrections for ties and "
-            f"continuity; p-values are {corrected} all pairs of systems of a block",
-        )
-        where = _pooled(test)
-        for name in TESTS:
-            tables.append(significance_table(name, p_values, test.systems, where, cells, notes))
-    if published is not None:
-        p_values, systems = _published_p_values(published)
-        of_paper = cells_from_published(load_published_results(published))
-        for name in TESTS:
-            table = significance_table(name, p_values, systems, "as published", of_paper)
-            if table is not None and test is not None:
-                table = replace(table, name=f"{name}_published")
-            tables.append(table)
-    tables.append(objective_subjective_table(cells, protocol, split))
-    if test is not None:
-        tables += [pooled_table(test), variants_table(test), evaluators_table(test)]
-    return [table for table in tables if table is not None]
+        of_paper = {f"{n}_published": t for n, t in of_paper.items()}
+    tables = {n: t for n, t in of_test.items() if n not in _LAST} | of_paper
+    if (beside := objective_subjective_table(cells, protocol, split)) is not None:
+        tables[beside.name] = beside
+    tables |= {n: of_test[n] for n in _LAST if n in of_test}
+    return [replace(table, name=name) for name, table in tables.items()]
 
 
-def opinions_table(test: ListeningTest) -> Table:
-    """Tabulate the mean opinion score of each system with its interval."""
+def _tables_of_test(test: ListeningTest, cells: Cells) -> dict[str, Table]:
+    """Make the tables of a test alone."""
     low, high = (f"{end:g}" for end in test.provenance["scale"])
+    words = {
+        "low": low,
+        "high": high,
+        "where": f"{test.protocol.split_title(test.split)}, all data sets pooled",
+        "units": test.opinion_units.capitalize(),
+        "over": _units(test),
+        "evaluators": str(test.n_evaluators),
+        "min_ratings": str(test.min_ratings),
+        "min_agreement": f"{test.min_agreement:g}",
+    }
+    p_values = _p_values(test)
+    rows = {
+        **dict.fromkeys(TESTS, p_values),
+        "subjective_variants": Measurements.of(_differing(test)),
+        "subjective_evaluators": Measurements.of(_flagged(test)),
+    }
+    words["qualities"] = _qualities(p_values)
+    tables = {}
+    for entry in bundled_entries("listening"):
+        table = declared_table(entry, rows.get(entry.name, test.measurements), words)
+        if table is not None:
+            tables[entry.name] = table
+    corrected = "with Holm's correction for" if test.holm else "not corrected for the number of"
+    how = (
+        "Two-sided Mann-Whitney U tests, normal approximation with corrections for ties and "
+        f"continuity; p-values are {corrected} all pairs of systems of a block"
+    )
+    for name in (name for name in TESTS if name in tables):
+        table = _coloured(tables[name], cells)
+        tables[name] = replace(table, notes=(*table.notes, how))
+    if test.evaluators_left_out:
+        summarized = tables["subjective_summary"]
+        note = f"Evaluators left out on request: {', '.join(test.evaluators_left_out)}"
+        tables["subjective_summary"] = replace(summarized, notes=(*summarized.notes, note))
+    return tables
+
+
+def _published_tables(published: str) -> dict[str, Table]:
+    """Make the tables of the tests of a document, by name."""
+    rows = _published_p_values(published)
+    cells = cells_from_published(load_published_results(published))
+    words = {"where": "as published", "qualities": _qualities(rows)}
+    entries = [entry for entry in bundled_entries("listening") if entry.name in TESTS]
+    tables = {entry.name: declared_table(entry, rows, words) for entry in entries}
+    return {n: _coloured(table, cells) for n, table in tables.items() if table is not None}
+
+
+def _coloured(table: Table, cells: Cells) -> Table:
+    """Give the columns of systems the colours of their names."""
+    system, *others = table.columns
+    systems = [column.title for column in others]
+    return table_of_systems(replace(table, columns=(system,)), cells, systems, highlight=False)
+
+
+def _qualities(rows: Measurements) -> str:
+    return " and ".join(q for q in QUANTITIES[:2] if q in rows.values("quantity"))
+
+
+def _p_values(test: ListeningTest) -> Measurements:
+    """Return the p-values that tables show of every pair of systems, in both orders."""
     rows = []
-    for o in test.opinions:
-        numbers = (str(n) for n in (o.n, o.n_listeners, o.n_speakers))
-        score = with_interval(o.opinion, o.opinion_low, o.opinion_high)
-        rows.append((o.quantity, o.system, *numbers, score))
-    titles = ("Ratings", "Listeners", test.opinion_units.capitalize(), "MOS [95 % interval]")
-    return Table(
-        "subjective_opinions",
-        f"Mean opinion scores (MOS) on the scale from {low} to {high} ({_pooled(test)}).",
-        (*aligned("l", "System"), *aligned("r", *titles)),
-        *_by_quantity(rows),
-        notes=(f"Intervals over {_units(test)}",),
-    )
+    for row in test.measurements.select(metric="mann_whitney", against=PRESENT):
+        p = row["p_corrected" if test.holm else "p"]
+        shown = {**row, "p": p, "printed": p_value_text(p)}
+        rows += [shown, {**shown, "system": row["against"], "against": row["system"]}]
+    return _by_pair(rows, test.systems)
 
 
-def opinion_tests_table(test: ListeningTest) -> Table | None:
-    """Tabulate the differences of mean opinion scores of every two systems."""
-    rows, bold = [], set()
-    for number, t in enumerate(test.opinion_tests):
-        difference = with_interval(t.difference, t.difference_low, t.difference_high, signed=True)
-        p_values = (
-            "" if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"
-            for p in (t.difference_p, t.difference_p_holm)
-        )
-        if t.difference_p_holm is not None and t.difference_p_holm < 1 - LEVEL:
-            bold.add((number, 4))
-        rows.append((t.quantity, t.system, t.other_system, difference, *p_values))
-    if not rows:
-        return None
-    return Table(
-        "subjective_opinion_tests",
-        f"Differences of mean opinion scores, system minus other system ({_pooled(test)}).",
-        (
-            *aligned("l", "System", "Other system"),
-            *aligned("r", "Difference [95 % interval]", "p", "p (Holm)"),
-        ),
-        *_by_quantity(rows),
-        bold=frozenset(bold),
-        bold_means=f"significant (p < {1 - LEVEL:g}, corrected)",
-        notes=(
-            f"Paired over {_units(test)}; p (Holm): corrected for all pairs of systems of a block, "
-            "which intervals and p are not",
-        ),
-    )
+def _by_pair(rows: Sequence[Row], systems: Sequence[str]) -> Measurements:
+    """Order p-values by both systems, with blanks where these are the same."""
+    blank = {"metric": "mann_whitney", "printed": ""}
+    places = dict.fromkeys((row["quantity"], row["system"]) for row in rows)
+    same = [{**blank, "quantity": q, "system": s, "against": s} for q, s in places]
+    of = systems.index
+    every = sorted([*rows, *same], key=lambda row: (of(row["system"]), of(row["against"])))
+    return Measurements.of(every)
 
 
-def with_interval(
-    value: float, low: float | None, high: float | None, *, signed: bool = False
-) -> str:
-    """Format a value with its interval, if it has one.
+def _differing(test: ListeningTest) -> Iterator[Row]:
+    """Yield values that print differently in the two variants, as ratings have many ties."""
+    protocol = test.protocol
+    for rows in _verification(test).groups(*PLACE, "metric").values():
+        texts = [format_metric(row["metric"], row["value"]) for row in rows]
+        if len(set(texts)) > 1:
+            name = "pooled"
+            if "data_set" in rows[0]:
+                data_set = protocol.data_set(rows[0]["data_set"])
+                name = f"{data_set.title}, {protocol.genders[rows[0]['gender']]}"
+            for row, text in zip(rows, texts, strict=True):
+                yield {**row, "name": name, "printed": text}
 
-    Examples
-    --------
-    >>> with_interval(3.416, 2.9, 3.93), with_interval(0.5, None, None, signed=True)
-    ('3.42 [2.90, 3.93]', '+0.50')
-    >>> with_interval(-0.001, -0.5, 0.5)
-    '0.00 [-0.50, 0.50]'
-    """
-    # No zero has a minus sign.
-    text = f"{round(value, 2) + 0.0:{'+' * signed}.2f}"
-    if low is None or high is None:
-        return text
-    return f"{text} [{round(low, 2) + 0.0:.2f}, {round(high, 2) + 0.0:.2f}]"
+
+def _flagged(test: ListeningTest) -> Iterator[Row]:
+    """Yield the agreement of flagged evaluators with the range of their ratings."""
+    for e in test.flagged:
+        ends = f"{e['rating_lowest']:g}\u2013{e['rating_highest']:g}"
+        yield {**e, "metric": "agreement", "value": e["agreement"], "printed": ends}
 
 
 def _units(test: ListeningTest) -> str:
@@ -253,77 +246,6 @@ def _units(test: ListeningTest) -> str:
         f"listeners and {test.opinion_units}{unknown}: variance clustered two ways (Cameron et al. "
         "2011)"
     )
-
-
-def summary_table(test: ListeningTest) -> Table:
-    """Tabulate the ratings of each system: number, mean and quartiles after normalization."""
-    rows = []
-    for d in test.distributions:
-        normalized = (d.mean, d.lower_quartile, d.median, d.upper_quartile)
-        numbers = (*(f"{value:.3f}" for value in normalized), f"{d.mean_rating:.2f}")
-        rows.append((d.quantity, d.system, str(d.n), *numbers))
-    notes = [
-        f"{test.n_evaluators} evaluators; higher naturalness and intelligibility are better "
-        "utility, lower similarity of same-speaker pairs is better privacy"
-    ]
-    if test.evaluators_left_out:
-        notes.append(f"Evaluators left out on request: {', '.join(test.evaluators_left_out)}")
-    titles = ("Ratings", "Mean", "Lower quartile", "Median", "Upper quartile", "Mean as given")
-    return Table(
-        "subjective_summary",
-        "Subjective evaluation: ratings as normalized ranks per evaluator, from 0 to 1 "
-        f"({_pooled(test)}).",
-        (*aligned("l", "System"), *aligned("r", *titles)),
-        *_by_quantity(rows),
-        notes=tuple(notes),
-    )
-
-
-def significance_table(
-    name: str,
-    p_values: Mapping[str, PValues],
-    systems: Sequence[str],
-    where: str,
-    cells: Cells,
-    notes: tuple[str, ...] = (),
-) -> Table | None:
-    """Tabulate the p-values of every pair of systems, in a block per quantity: Table 16 or 17.
-
-    Parameters
-    ----------
-    p_values : mapping
-        By quantity, then by row and column.
-    where : str
-        Description of the ratings in the caption.
-    cells : Cells
-        For the colours of names.
-    """
-    quantities = [q for q in TESTS[name] if p_values.get(q)]
-    if not quantities:
-        return None
-    groups, bold, row = [], set(), 0
-    for quantity in quantities:
-        rows = []
-        for system in (s for s in systems if any(s in pair for pair in p_values[quantity])):
-            values = [p_values[quantity].get((system, other), ("", False)) for other in systems]
-            bold |= {(row, i) for i, (_, significant) in enumerate(values, 1) if significant}
-            rows.append((system, *(text for text, _ in values)))
-            row += 1
-        groups.append(tuple(rows))
-    subject = "speaker similarity" if name.endswith(SIMILARITY) else " and ".join(quantities)
-    titles = [QUANTITY_TITLES[q].removeprefix("Similarity, ").capitalize() for q in quantities]
-    table = Table(
-        name,
-        "Mann-Whitney tests of the 2020 paper, which overstate significance, on subjective "
-        f"{subject} ({where}): p-values.",
-        (Column("", align="l"),),
-        tuple(groups),
-        headings=tuple(Label(f"({'ab'[i]}) {t}") for i, t in enumerate(titles)),
-        bold=frozenset(bold),
-        bold_means=f"significant (p < {SIGNIFICANT:g})",
-        notes=(_OVERSTATED, *notes),
-    )
-    return table_of_systems(table, cells, systems, highlight=False)
 
 
 def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> Table | None:
@@ -365,84 +287,6 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
     return table_of_systems(table, cells, systems)
 
 
-def pooled_table(test: ListeningTest) -> Table | None:
-    """Tabulate the metrics of all normalized similarity ratings of each system."""
-    rows = tuple(
-        (
-            d.system,
-            *(format_metric(key, d.metrics[VARIANT][key]) for key in DETECTION_METRICS),
-            str(d.n_target),
-            str(d.n_nontarget),
-        )
-        for d in _verification(test)
-        if d.data_set is None
-    )
-    if not rows:
-        return None
-    return Table(
-        "subjective_pooled",
-        f"Speaker verification by normalized ratings of similarity ({_pooled(test)}).",
-        (
-            Column("System", align="l"),
-            *(Column(*describe(key).column) for key in DETECTION_METRICS),
-            *aligned("r", "Same-speaker ratings", "Different-speaker ratings"),
-        ),
-        (rows,),
-    )
-
-
-def variants_table(test: ListeningTest) -> Table | None:
-    """Tabulate values that print differently in the two variants, as ratings have many ties."""
-    protocol = test.protocol
-    rows = []
-    for d, key in itertools.product(_verification(test), DETECTION_METRICS):
-        texts = [format_metric(key, d.metrics[variant][key]) for variant in VARIANTS]
-        if len(set(texts)) > 1:
-            trial_set = "pooled"
-            if d.data_set is not None and d.gender is not None:
-                trial_set = f"{protocol.data_set(d.data_set).title}, {protocol.genders[d.gender]}"
-            rows.append((d.system, trial_set, describe(key).column.title, *texts))
-    if not rows:
-        return None
-    return Table(
-        "subjective_variants",
-        "Subjective metrics whose values by the released scripts (challenge), which break ties, "
-        "differ from those by definition (exact), which are shown elsewhere.",
-        (*aligned("l", "System", "Trial set", "Metric"), *aligned("r", *VARIANTS)),
-        _by_first_cell(rows),
-    )
-
-
-def evaluators_table(test: ListeningTest) -> Table | None:
-    """Tabulate flagged evaluators, whose ratings are included."""
-    if not test.flagged:
-        return None
-    rows = [
-        (
-            e.evaluator,
-            e.metric,
-            str(e.n),
-            f"{e.lowest:g}\u2013{e.highest:g}",
-            "" if e.agreement is None else f"{e.agreement:.2f}",
-            "; ".join(e.flags),
-        )
-        for e in test.flagged
-    ]
-    titles = ("Evaluator", "Metric", "Ratings", "Range", "Agreement", "Reason")
-    return Table(
-        "subjective_evaluators",
-        "Flagged evaluators; their ratings are included.",
-        tuple(Column(t, align="r" if t in ("Ratings", "Agreement") else "l") for t in titles),
-        _by_first_cell(rows),
-        notes=(
-            "Agreement: Spearman's correlation of an evaluator's ratings with the others' mean "
-            "ratings of the same system (and kind of pair)",
-            f"{FEW_RATINGS}: fewer than {test.min_ratings}; {DISAGREES}: agreement below "
-            f"{test.min_agreement:g}",
-        ),
-    )
-
-
 def summary(test: ListeningTest) -> list[str]:
     """Describe the test in a few sentences."""
     rated = ", ".join(
@@ -460,7 +304,7 @@ def summary(test: ListeningTest) -> list[str]:
         lines.append(f"Columns ignored: {abbreviate(test.ignored_columns)}.")
     flags: dict[str, dict[str, None]] = {}
     for e in test.flagged:
-        flags.setdefault(e.evaluator, {}).update(dict.fromkeys(e.flags))
+        flags.setdefault(e["evaluator"], {}).update(dict.fromkeys(e["flags"]))
     if flags:
         names = [f"{name} ({', '.join(reasons)})" for name, reasons in flags.items()]
         lines.append(
@@ -470,23 +314,10 @@ def summary(test: ListeningTest) -> list[str]:
     return lines
 
 
-def _verification(test: ListeningTest) -> Iterator[Detection]:
-    """List detections by similarity in tables: pooled, and by data set and gender."""
-    for d in test.detections:
-        if d.quantity == SIMILARITY and (d.data_set is None) == (d.gender is None):
-            yield d
-
-
-def _by_first_cell(rows: Iterable[tuple[str, ...]]) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    return tuple(map(tuple, grouped(rows, lambda row: row[0]).values()))
-
-
-def _by_quantity(
-    rows: Iterable[tuple[str, ...]],
-) -> tuple[tuple[tuple[tuple[str, ...], ...], ...], tuple[Label, ...]]:
-    """Return the groups of a table, and their headings, of rows that begin with a quantity."""
-    groups = grouped(rows, lambda row: QUANTITY_TITLES[row[0]])
-    return tuple(tuple(r[1:] for r in of) for of in groups.values()), tuple(map(Label, groups))
+def _verification(test: ListeningTest) -> Measurements:
+    """Return the metrics of similarity in tables: pooled, and by data set and gender."""
+    rows = test.measurements.select(quantity=SIMILARITY, variant=VARIANTS)
+    return Measurements.of(row for row in rows if ("data_set" in row) == ("gender" in row))
 
 
 def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
@@ -503,13 +334,12 @@ def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
             "system": (*systems, ORIGINAL_COLUMN),
         }
         rows += _three_decimals(objective.rows.select(**of_test))
-    for d in _verification(test):
-        if d.data_set is not None and d.gender is not None:
-            place = None, test.split, d.data_set, d.gender, listening_column(d.system)
-            values = (
-                {**at(f"{PREFIX}{m}", *place), "value": v} for m, v in d.metrics[VARIANT].items()
-            )
-            rows += _three_decimals(values)
+    for row in _verification(test).select(data_set=PRESENT, variant=VARIANT):
+        place = None, test.split, row["data_set"], row["gender"], listening_column(row["system"])
+        printed = format_metric(row["metric"], row["value"])
+        counts = {name: row[name] for name in ("n_target", "n_nontarget")}
+        identity = at(f"{PREFIX}{row['metric']}", *place)
+        rows.append({**identity, **counts, "value": row["value"], "printed": printed})
     return Cells(Measurements.of(rows), systems, frozenset(systems), notes=notes)
 
 
@@ -523,32 +353,18 @@ def listening_column(system: str) -> str:
     return ORIGINAL_COLUMN if system == ORIGINAL_SYSTEM else system_column(system)
 
 
-def _submitted_p_values(test: ListeningTest, quantity: str) -> PValues:
-    values = {}
-    for t in (t for t in test.tests if t.quantity == quantity):
-        p = t.p_holm if test.holm else t.p_value
-        value = (p_value_text(p), p < SIGNIFICANT)
-        values[t.system, t.other_system] = values[t.other_system, t.system] = value
-    return values
-
-
-def _published_p_values(name: str) -> tuple[dict[str, PValues], list[str]]:
-    """Return published p-values by quantity, and the systems in the document's order."""
-    values: dict[str, dict[tuple[str, str], tuple[str, bool]]] = {}
-    systems: dict[str, None] = {}
+def _published_p_values(name: str) -> Measurements:
+    """Return published p-values in the document's order of systems."""
+    rows: list[Row] = []
     for p in load_p_values(name):
         row, column = (
             ORIGINAL_SYSTEM if s == ORIGINAL_COLUMN else s for s in (p.system, p.other_system)
         )
-        systems[row] = None
-        significant = p.number is None or p.number < SIGNIFICANT
-        text = p.value.replace("<<", "<")
-        values.setdefault(p.metric.removeprefix(PREFIX), {})[row, column] = text, significant
-    return dict(values), list(systems)
-
-
-def _pooled(test: ListeningTest) -> str:
-    return f"{test.protocol.split_title(test.split)}, all data sets pooled"
+        of = {"quantity": p.metric.removeprefix(PREFIX), "system": row, "against": column}
+        of["printed"] = p.value.replace("<<", "<")
+        rows.append({**of, "metric": "mann_whitney", "p": 0.0 if p.number is None else p.number})
+    systems = list(dict.fromkeys(row["system"] for row in rows))
+    return _by_pair(rows, systems)
 
 
 # The section of the report

@@ -15,23 +15,26 @@ from ..errors import PrivacyEvalError, counted, known_names, printable
 from ..io.files import read_text
 from ..io.schema import from_plain
 from ..io.yaml_text import parse_yaml
-from ..metrics import NOT_AVAILABLE, withholding_caveat
+from ..metrics import NOT_AVAILABLE, Label, withholding_caveat
 from ..metrics.caveats import note_of
 from ..metrics.identification import OF_SPEAKERS, singling_out_chance
+from ..metrics.printed import escape_latex
 from ..numbers.groups import recognizer
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import CHALLENGE_ATTACKERS, Protocol, resource
 from ..results.measurements import (
     CIRCUMSTANCES,
     COUNTS,
+    FURTHER,
     PRESENT,
     VALUES,
     WHOLE,
     Measurements,
     Row,
+    metric_of,
 )
 from .split_tables import value_text
-from .table import SIDE_BY_SIDE, Column, Key, Table, aligned, nonempty
+from .table import SIDE_BY_SIDE, Column, Key, Table, aligned
 
 
 @dataclass(frozen=True)
@@ -41,13 +44,14 @@ class Shown:
     Attributes
     ----------
     title : str
-        Of a `pivot` with `{}`, where its value stands.
+        With `{}`, where the value of a `pivot` or the metric's title stands; by default these.
     metric : str
         Whose value is shown, with its interval; of whatever row of the group is first by default.
     show : str
-        Instead of the value: a count, a circumstance, `p` or `difference`; several joined by `/`.
-    against : tuple of str
-        Which difference, or none.
+        Instead of the value: a count, a circumstance, `p`, `p_corrected`, `printed` or
+        `difference`; several joined by `/`.
+    where : mapping
+        Values of circumstances, as of `select`; no differences by default.
     at : {"", "first", "last", "range"}
         Which of several galleries; `range`: from the least to the most.
     pivot : str
@@ -59,18 +63,25 @@ class Shown:
     optional : bool
         Left out where no row has a value.
     align : str
+    sparse, rule : bool
+        As of `Column`.
+    bold_below : float or None
+        Cells are bold where the p-value is less.
     """
 
     title: str = ""
     metric: str = ""
     show: str = ""
-    against: tuple[str, ...] = ("",)
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     at: Literal["", "first", "last", "range"] = ""
     pivot: str = ""
     decimals: int | None = None
     most: int = 1000
     optional: bool = False
     align: str = "r"
+    sparse: bool = False
+    rule: bool = False
+    bold_below: float | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,11 @@ class Declared:
         Notes where the rows have a metric, or are of scores.
     each : str
         A circumstance: a table for each of its values.
+    blocks : str
+        A circumstance: a group of rows for each of its values, instead of each trial set.
+    headings : mapping
+        Headings of blocks by these values, in their order.
+    bold_means : str
     """
 
     name: str
@@ -106,6 +122,9 @@ class Declared:
     notes: tuple[str, ...] = ()
     notes_where: Mapping[str, str] = field(default_factory=dict)
     each: str = ""
+    blocks: str = ""
+    headings: Mapping[str, str] = field(default_factory=dict)
+    bold_means: str = ""
 
 
 #: What captions may have in braces.
@@ -118,8 +137,8 @@ class _Entries:
 
 
 @functools.cache
-def read_entries(path: Path) -> tuple[Declared, ...]:
-    """Read the entries of a file.
+def read_entries(path: Path, *, bundled: bool = False) -> tuple[Declared, ...]:
+    """Read the entries of a file; those of bundled ones may have words that code fills in.
 
     Raises
     ------
@@ -129,26 +148,37 @@ def read_entries(path: Path) -> tuple[Declared, ...]:
     plain = {"tables": parse_yaml(read_text(path), str(path))}
     entries = from_plain(_Entries, plain, str(path)).tables
     for entry in entries:
-        _check(entry, f"{path}: table {printable(entry.name)}")
+        where = f"{path}: table {printable(entry.name)}"
+        _check(entry, where, FURTHER if bundled else ())
+        if not bundled:
+            _check_words(entry, where)
     return entries
 
 
-def _check(entry: Declared, where: str) -> None:
-    """Refuse names that no measurement can have, and words that no caption can be filled with."""
-    shown = (name for c in entry.columns for name in (c.pivot, *c.show.split("/")))
-    columns = {*CIRCUMSTANCES, *COUNTS, *VALUES, "", *_TEXTS}
+def _check(entry: Declared, where: str, further: Iterable[str]) -> None:
+    """Refuse names that no measurement can have."""
+    shown = (name for c in entry.columns for name in (c.pivot, *c.show.split("/"), *c.where))
+    columns = {*CIRCUMSTANCES, *COUNTS, *VALUES, *further, "", *_TEXTS}
     for names, known in (
-        ((*entry.select, *entry.without, entry.each, *shown), columns),
+        ((*entry.select, *entry.without, entry.each, entry.blocks, *shown), columns),
         (entry.rows, columns | _KEYS.keys()),
     ):
         for name in names:
             if name not in known:
                 raise PrivacyEvalError(f"{where}: {printable(name)}: {known_names(name, known)}")
+    if entry.headings and not entry.blocks:
+        raise PrivacyEvalError(f"{where}: headings: of which blocks is missing")
     if not re.fullmatch(r"[\w.{}+-]+", entry.name, re.ASCII):
         raise PrivacyEvalError(f"{where}: name: expected letters, digits, hyphens and underscores")
-    words = dict.fromkeys((*_WORDS_OF_CAPTIONS, "highest", "chance"), "")
+
+
+def _check_words(entry: Declared, where: str) -> None:
+    """Refuse words that no caption can be filled with."""
+    words = dict.fromkeys(_WORDS_OF_CAPTIONS, "")
     try:
-        _ = [text.format(**words) for text in (entry.name, entry.title, entry.caption)]
+        texts = (entry.name, entry.title, entry.caption, *entry.notes)
+        _ = [text.format(**words) for text in texts]
+        _ = [shown.title.format("", **words) for shown in entry.columns]
     except (KeyError, IndexError, ValueError) as error:
         text = f"{where}: in braces: {error}: {known_names(str(error), _WORDS_OF_CAPTIONS)}"
         raise PrivacyEvalError(text) from error
@@ -156,7 +186,7 @@ def _check(entry: Declared, where: str) -> None:
 
 def bundled_entries(name: str) -> tuple[Declared, ...]:
     """Return the entries of a file of conf/tables."""
-    return read_entries(resource("conf/tables") / f"{name}.yaml")
+    return read_entries(resource("conf/tables") / f"{name}.yaml", bundled=True)
 
 
 def tables_of_ones_own(data: ReportData) -> list[Table]:
@@ -174,9 +204,7 @@ def declared_tables(data: ReportData, entries: Iterable[Declared], title: str) -
     in the protocol's variant."""
     measurements = data.measurements.in_variant(data.protocol.variant)
     for entry in entries:
-        rows = measurements.select(**_wanted(entry))
-        for name, left_out in entry.without.items():
-            rows = rows.select(**{name: {*rows.values(name)} - {*left_out}})
+        rows = _selected(measurements, entry)
         values = data.measurements.values(entry.each) if entry.each else [""]
         for number, value in enumerate(values):
             of_value = rows.select(**{entry.each: value}) if entry.each else rows
@@ -185,6 +213,27 @@ def declared_tables(data: ReportData, entries: Iterable[Declared], title: str) -
             table = _Rendering(data, entry, of_value, words).table()
             if table.groups:
                 yield table
+
+
+def declared_table(
+    entry: Declared, measurements: Measurements, words: Mapping[str, str]
+) -> Table | None:
+    """Return the table of an entry, None without rows, of measurements in their order.
+
+    Parameters
+    ----------
+    words : mapping
+        What fills the texts.
+    """
+    table = _Rendering(None, entry, _selected(measurements, entry), words).table()
+    return table if table.groups else None
+
+
+def _selected(measurements: Measurements, entry: Declared) -> Measurements:
+    rows = measurements.select(**_wanted(entry))
+    for name, left_out in entry.without.items():
+        rows = rows.select(**{name: {*rows.values(name)} - {*left_out}})
+    return rows
 
 
 def _wanted(entry: Declared) -> dict[str, object]:
@@ -204,73 +253,113 @@ def _wanted(entry: Declared) -> dict[str, object]:
 class _Rendering:
     """An entry and its measurements; `words` fill its texts."""
 
-    data: ReportData
+    data: ReportData | None
     entry: Declared
     rows: Measurements
     words: Mapping[str, str]
 
     def table(self) -> Table:
         """Make the table, which has no groups if it would be too wide."""
-        entry, facts = self.entry, _FACTS.get(self.entry.name, _no_facts)
-        keys = [_KEYS[name] for name in entry.rows if name in _KEYS]
-        words, notes = facts(self.rows, self.data)
+        entry = self.entry
+        words, notes = self._facts()
         fill = {**self.words, **words}
-        cells = list(itertools.chain.from_iterable(map(self._column, entry.columns)))
+        heads = self._heads()
+        columns = list(itertools.chain.from_iterable(map(self._column, entry.columns)))
         shown = self.rows if all(self._fits(c) for c in entry.columns) else Measurements.of([])
-        groups = [
-            [
-                (*(text for key in keys for text in key.cells(of[0], self.data)), *texts)
-                for of in of_place.values()
-                if any(texts := [text(of) for _, text in cells])
-            ]
-            for of_place in self._grouped(shown)
-        ]
+        blocks: dict[Key, list[Key]] = {}
+        bold = set()
+        for block, of in self._lines(shown):
+            cells = [(by, _own(by, value, of)) for _, by, value in columns]
+            texts = [_cell(*cell) for cell in cells]
+            if any(texts):
+                number = sum(map(len, blocks.values()))
+                low = (i for i, cell in enumerate(cells, len(heads)) if _is_bold(*cell))
+                bold |= {(number, i) for i in low}
+                blocks.setdefault(block, []).append((*self._identity(of[0]), *texts))
+        titles = [entry.headings.get(block[0], block[0]) for block in blocks if entry.headings]
         return Table(
             entry.name.format(**fill),
             entry.caption.format(**fill),
-            (
-                *(head for key in keys for head in key.heads(self.words, self.data)),
-                *(c for c, _ in cells),
-            ),
-            nonempty(groups),
-            notes=(*entry.notes, *notes, *self._marks()),
+            (*heads, *(column for column, _, _ in columns)),
+            tuple(map(tuple, blocks.values())),
+            headings=tuple(map(Label, titles)),
+            bold=frozenset(bold),
+            bold_means=entry.bold_means,
+            notes=(*(n.format(**fill) for n in entry.notes), *notes, *self._marks()),
             section=entry.section,
             title=entry.title.format(**fill),
             turned="attack" in entry.rows,
         )
 
-    def _grouped(self, rows: Measurements) -> Iterator[dict[Key, list[Row]]]:
-        """Yield the rows of each place, in the order of the protocol, by what identifies them."""
-        protocol = self.data.protocol
-        orders = (protocol.splits, _sets(protocol), ("", *protocol.genders))
+    def _facts(self) -> _Facts:
+        facts = _FACTS.get(self.entry.name, _no_facts)
+        return facts(self.rows, self.data) if self.data is not None else ({}, ())
+
+    def _heads(self) -> list[Column]:
+        """Return the columns that identify a row by the protocol."""
+        keys = (_KEYS[name] for name in self.entry.rows if name in _KEYS)
+        if self.data is None:
+            return []
+        return [head for key in keys for head in key.heads(self.words, self.data)]
+
+    def _identity(self, row: Row) -> list[str]:
+        """Return the cells of these columns."""
+        keys = (_KEYS[name] for name in self.entry.rows if name in _KEYS)
+        return [text for key in keys for text in key.cells(row, self.data)] if self.data else []
+
+    def _lines(self, rows: Measurements) -> Iterator[tuple[Key, list[Row]]]:
+        """Yield the rows of each line by what identifies it, block by block: those that the entry
+        names, or trial sets in the order of the protocol."""
+        data, blocks = self.data, self.entry.blocks
+        names = (blocks,) if blocks else ("split", "data_set", "gender") if data else ()
         groups: dict[Key, dict[Key, list[Row]]] = {}
         of_set = ("results_folder", "name", "attacker", "language_model", "asr_model")
         pivots = {shown.pivot for shown in self.entry.columns}
         # A row of several systems has the names of one.
         identity = (*(() if "system" in pivots else of_set), *map(_circumstance, self.entry.rows))
         for row in rows:
-            place = tuple(row.get(name, "") for name in ("split", "data_set", "gender"))
+            place = tuple(row.get(name, "") for name in names)
             of = tuple(str(row.get(name, "")) for name in identity)
             groups.setdefault(place, {}).setdefault(of, []).append(row)
-        for place in itertools.product(*orders):
-            yield groups.get(place, {})
+        order: Iterable[Key] = groups
+        if blocks:
+            numbers = {value: n for n, value in enumerate(self.entry.headings)}
+            order = sorted(groups, key=lambda place: numbers.get(place[0], len(numbers)))
+        if data is not None and not blocks:
+            p = data.protocol
+            order = itertools.product(p.splits, _sets(p), ("", *p.genders))
+        for place in order:
+            for of_line in groups.get(place, {}).values():
+                yield place, of_line
 
-    def _column(self, shown: Shown) -> Iterator[tuple[Column, Callable[[Sequence[Row]], str]]]:
-        """Yield the head of a column, or of several, and what formats its cells."""
+    def _column(self, shown: Shown) -> Iterator[tuple[Column, Shown, object]]:
+        """Yield a column, or one for each value of its pivot."""
         of_metric = self.rows.select(metric=shown.metric)
         if shown.optional and not len(of_metric.select(value=PRESENT)):
             return
         for value in self._pivoted(shown) if shown.pivot else [None]:
-            title = shown.title.format(value) if shown.pivot else shown.title
-            by = replace(shown, title=title or str(value))
-            yield Column(by.title, align=shown.align), functools.partial(_cell, by, value)
+            of = Label("" if value is None else str(value))
+            if shown.metric and value is None:
+                of = metric_of(shown.metric).column
+            yield (
+                Column(
+                    shown.title.format(of.title, **self.words) if shown.title else of.title,
+                    _latex(shown.title or "{}", of.latex),
+                    align=shown.align,
+                    sparse=shown.sparse,
+                    rule=shown.rule,
+                ),
+                shown,
+                value,
+            )
 
     def _fits(self, shown: Shown) -> bool:
         return not shown.pivot or len(self._pivoted(shown)) <= shown.most
 
     def _pivoted(self, shown: Shown) -> list[Any]:
-        values = self.rows.select(metric=shown.metric).values(shown.pivot)
-        return sorted(v for v in values if v != 1)  # a gallery of one tells nothing
+        of_metric = self.rows.select(metric=shown.metric) if shown.metric else self.rows
+        values = [v for v in of_metric.values(shown.pivot) if v != 1]  # a gallery of one: nothing
+        return values if self.data is None else sorted(values)
 
     def _marks(self) -> Iterator[str]:
         """Explain the marks of values, and say what holds of some rows."""
@@ -279,24 +368,45 @@ class _Rendering:
         present = {*valued.values("metric"), *valued.values("averaged")}
         yield from (note for name, note in self.entry.notes_where.items() if name in present)
         caveats = (
-            withholding_caveat(r["caveats"], r["metric"])
+            withholding_caveat(r.get("caveats", {}), r["metric"])
             for r in self.rows
             if r["metric"] in metrics
         )
         yield from (note_of(c) for c in dict.fromkeys(caveats) if c is not None)
 
 
-def _cell(shown: Shown, value: object, rows: Sequence[Row]) -> str:
-    """Format a cell from the rows of its line."""
+def _latex(title: str, name: str | None) -> str | None:
+    """Return the title of a column in LaTeX, if the name within it has any."""
+    if name is None or "{}" not in title:
+        return None
+    return name.join(map(escape_latex, title.split("{}")))
+
+
+def _own(shown: Shown, value: object, rows: Sequence[Row]) -> list[Row]:
+    """Select the rows of a cell from those of its line."""
     own = [r for r in rows if not shown.metric or (r["metric"] == shown.metric)]
-    own = [r for r in own if r.get("against", "") in shown.against] if shown.metric else own
+    where = {"against": ("",), **shown.where} if shown.metric else shown.where
+    for name, values in where.items():
+        own = [r for r in own if r.get(name, "") in values or ("*" in values and name in r)]
     own = [r for r in own if value is None or r.get(shown.pivot) == value]
     if shown.at in ("first", "last"):
         own = sorted(own, key=lambda r: r.get("gallery", 0))[:: -1 if shown.at == "last" else 1]
+    return own
+
+
+def _is_bold(shown: Shown, own: Sequence[Row]) -> bool:
+    p = own[0].get("p_corrected" if shown.show == "p_corrected" else "p") if own else None
+    return p is not None and shown.bold_below is not None and p < shown.bold_below
+
+
+def _cell(shown: Shown, own: Sequence[Row]) -> str:
+    """Format a cell from its rows."""
     if shown.show in _TEXTS or not shown.show:
-        form = _TEXTS.get(shown.show, functools.partial(value_text, decimals=shown.decimals))
-        text = form(own[0]) if own else ""
-        return text or ("" if shown.pivot == "gallery" else NOT_AVAILABLE)
+        form = _TEXTS.get(shown.show, functools.partial(_value, shown=shown))
+        chosen = sorted(own, key=_number) if shown.at == "range" else own
+        ends = (chosen[0], chosen[-1]) if shown.at == "range" and own else chosen[:1]
+        text = "\u2013".join(map(form, ends))
+        return text or ("" if shown.pivot in _OF_SOME else NOT_AVAILABLE)
     if shown.at == "range":
         numbers = sorted(r[shown.show] for r in own)
         return " to ".join(dict.fromkeys(map(str, (numbers[0], numbers[-1]))))
@@ -309,17 +419,40 @@ def _difference(row: Row) -> str:
     return f"{100 * row['value']:+.1f} ± {100 * row['se']:.1f}"
 
 
+def _number(row: Row) -> float:
+    return float(row["value"])
+
+
+def _value(row: Row, shown: Shown) -> str:
+    """Format the value of a row, with the sign of a difference."""
+    text = value_text(row, decimals=shown.decimals)
+    return f"+{text}" if "against" in row and text[:1].isdigit() else text
+
+
+def _p_value(row: Row, name: str) -> str:
+    p = row.get(name)
+    return "" if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"
+
+
 #: What columns show beside counts and circumstances.
 _TEXTS: Mapping[str, Callable[[Row], str]] = {
     "difference": _difference,
-    "p": lambda row: f"{row['p']:.3f}",
+    "p": functools.partial(_p_value, name="p"),
+    "p_corrected": functools.partial(_p_value, name="p_corrected"),
+    "printed": lambda row: row.get("printed", ""),
+    "caveats": lambda row: "; ".join(row["caveats"].values()),
 }
+
+#: Pivots of which rows have some values only.
+_OF_SOME = ("gallery", "against")
 
 #: Words for values of circumstances.
 _WORDS = {("session", "other"): "not enrolled"}
 
 
 def _word(name: str, value: object) -> str:
+    if name == "metric":
+        return metric_of(str(value)).column.title
     return _WORDS.get((name, str(value)), str(value))
 
 

@@ -8,14 +8,15 @@ blank), a *metric* in a *variant*, its *value*, the ends `low` and `high` of its
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, known_names, library
+from ..errors import PrivacyEvalError, known_names, library, printable
+from ..io.schema import from_plain
 from ..metrics import Metric, describe
 from ..metrics.printed import Printed, frame_of
 
@@ -28,6 +29,19 @@ CIRCUMSTANCES = tuple(
         "attacker group_by group against_group threshold gallery rank sentences speakers session "
         "speaker language_model asr_model fold attribute situation averaged source against"
     ).split()
+)
+
+#: Circumstances of listening tests and metric studies, and what their numbers have besides: columns
+#: where they are. `printed`: digits that are shown as they are.
+_FURTHER_CIRCUMSTANCES = tuple(
+    (
+        "quantity evaluator experiment case labels key deviations enrolled speech technique "
+        "selection linkage design true_eer"
+    ).split()
+)
+FURTHER = (
+    *_FURTHER_CIRCUMSTANCES,
+    *("n_ratings", "n_listeners", "n_sets", "n_replicates", "p_corrected", "printed"),
 )
 
 #: How many a number is of, or leaves out.
@@ -51,6 +65,15 @@ VALUES = ("variant", "metric", "unit", "value", "low", "high", "se", "p")
 #: All columns in order.
 COLUMNS = (*CIRCUMSTANCES, *COUNTS, *VALUES, "tag", "caveats")
 
+#: The type of each column.
+_KINDS: Mapping[str, Any] = {
+    **dict.fromkeys((*COLUMNS, *FURTHER), str),
+    **{name: int for name in (*COUNTS, *FURTHER) if name.startswith("n_")},
+    **dict.fromkeys(("gallery", "rank", "sentences", *LEFT_OUT), int),
+    **dict.fromkeys(("value", "low", "high", "se", "p", "p_corrected", "threshold"), float),
+    "caveats": Mapping[str, str],
+}
+
 #: Rates that are no metric of scores, matrices or speech.
 _RATES = {
     "rank1": "Rank-1 rate",
@@ -60,6 +83,21 @@ _RATES = {
     "fnmr": "false-nonmatch rate",
     "inference_risk": "inference risk",
     "attribute_uar": "recall of attributes",
+}
+
+#: Normalized ratings of a system: their mean and quartiles.
+RANKS = {
+    "rank_mean": "mean normalized rank",
+    "rank_lower_quartile": "lower quartile of normalized ranks",
+    "rank_median": "median of normalized ranks",
+    "rank_upper_quartile": "upper quartile of normalized ranks",
+}
+
+#: Ratings as given, of a system or an evaluator.
+_AS_GIVEN = {
+    "rating_mean": "mean rating",
+    "rating_lowest": "lowest rating",
+    "rating_highest": "highest rating",
 }
 
 #: How far rates of groups are apart.
@@ -73,6 +111,13 @@ _FURTHER: Mapping[str, Metric] = MappingProxyType(
         **{k: Metric("scores", "fraction", n, percent=True, decimals=1) for k, n in _GAPS.items()},
         **{k: Metric("scores", "", n, decimals=2) for k, n in _RATIOS.items()},
         "attribute_bits": Metric("scores", "bit", "information on attributes", decimals=2),
+        **{k: Metric("utility", "normalized rank", n) for k, n in RANKS.items()},
+        **{k: Metric("utility", "rating", n, decimals=2) for k, n in _AS_GIVEN.items()},
+        "opinion": Metric("utility", "rating", "mean opinion score", decimals=2),
+        "mann_whitney": Metric("utility", "pairs", "U of Mann and Whitney"),
+        "curve_eer": Metric("scores", "fraction", "equal error rate of the DET curve", **_PERCENT),
+        "rating_values": Metric("utility", "values", "distinct ratings"),
+        "agreement": Metric("utility", "", "rank correlation with other evaluators", decimals=2),
         "seconds": Metric("scores", "s", "seconds of speech", decimals=1),
         "raw_utterances": Metric("measures", "utterances", "utterances with original speech"),
     }
@@ -85,6 +130,18 @@ PRESENT = object()
 def metric_of(key: str) -> Metric:
     """Return the entry of a metric, also of rates that are no metric of scores."""
     return _FURTHER[key] if key in _FURTHER else describe(key)
+
+
+def measured(
+    metric: str,
+    value: float | None,
+    bounds: Sequence[float | None] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return a row of a metric, with its unit unless another one is given; None is a blank."""
+    low, high = bounds or (None, None)
+    unit = more.pop("unit", "") or metric_of(metric).unit
+    return {**more, "metric": metric, "unit": unit, "value": value, "low": low, "high": high}
 
 
 class Measurements(Printed):
@@ -134,6 +191,33 @@ class Measurements(Printed):
         if name not in self.columns:
             raise PrivacyEvalError(f"no column {name}: {known_names(name, self.columns)}")
         return self.columns[name]
+
+    @classmethod
+    def from_plain(cls, plain: object, where: str) -> Measurements:
+        """Read the rows of a JSON file.
+
+        Parameters
+        ----------
+        plain : object
+            As `to_rows`, with infinite numbers as in `io.schema`.
+        where : str
+            Beginning of the message of any error.
+
+        Raises
+        ------
+        PrivacyEvalError
+            No list of rows, an unknown column, a value of another type.
+        """
+        rows = from_plain(tuple[Mapping[str, Any], ...], plain, where)
+        for number, row in enumerate(rows):
+            for name in row:
+                if name not in _KINDS:
+                    known = known_names(name, _KINDS)
+                    raise PrivacyEvalError(f"{where}[{number}]: {printable(name)}: {known}")
+        return cls.of(
+            {n: from_plain(_KINDS[n], v, f"{where}[{i}].{n}") for n, v in row.items()}
+            for i, row in enumerate(rows)
+        )
 
     def select(self, **wanted: object) -> Measurements:
         """Return the rows with certain values: one, one of a collection, None for a blank, or
@@ -197,7 +281,8 @@ class Measurements(Printed):
 
     def in_variant(self, variant: str) -> Measurements:
         """Return the rows in a variant; of circumstances with a single variant these."""
-        places = [tuple(row.get(name) for name in CIRCUMSTANCES) for row in self]
+        names = (*CIRCUMSTANCES, *_FURTHER_CIRCUMSTANCES)
+        places = [tuple(row.get(name) for name in names) for row in self]
         stored = [row.get("variant") for row in self]
         there = {place for place, of in zip(places, stored, strict=True) if of == variant}
         pairs = zip(places, stored, strict=True)
@@ -210,7 +295,14 @@ class Measurements(Printed):
     @functools.cached_property
     def csv_rows(self) -> list[list[object]]:
         """The header and the rows of results.csv: known columns always, others where they are."""
-        names = [*COLUMNS, *(n for n in self.columns if n not in COLUMNS)]
+        return self._csv([*COLUMNS, *(n for n in self.columns if n not in COLUMNS)])
+
+    @property
+    def compact_csv_rows(self) -> list[list[object]]:
+        """The header and the rows, of the columns that are there."""
+        return self._csv([*self.columns])
+
+    def _csv(self, names: Sequence[str]) -> list[list[object]]:
         rows = (row | _told(row) for row in self if "value" in row)
         return [[*names], *([row.get(n) for n in names] for row in rows)]
 

@@ -13,7 +13,8 @@ from ..metrics.caveats import FEW_SPEAKERS, STATED, caveats_of
 from ..metrics.groups import GroupErrors, GroupValues
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
-from .measurements import CIRCUMSTANCES, COUNTS, Measurements, metric_of
+from .measurements import CIRCUMSTANCES, COUNTS, Measurements
+from .measurements import measured as _row
 
 #: Any of the records of `records`, which imports this module.
 Record = Any
@@ -43,17 +44,6 @@ def _shared(record: Record) -> dict[str, Any]:
     of = vars(record) | vars(record.condition)
     plain = (name for name in (*CIRCUMSTANCES, *COUNTS) if isinstance(of.get(name), str | int))
     return {name: of[name] for name in plain}
-
-
-def _row(
-    metric: str,
-    value: float | None,
-    bounds: Sequence[float | None] | None = None,
-    **more: Any,
-) -> dict[str, Any]:
-    low, high = bounds or (None, None)
-    unit = more.pop("unit", "") or metric_of(metric).unit
-    return {**more, "metric": metric, "unit": unit, "value": value, "low": low, "high": high}
 
 
 def _of_values(record: Record) -> Rows:

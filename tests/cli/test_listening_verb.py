@@ -126,7 +126,7 @@ def test_options_reach_what_is_written(tree: Path, monkeypatch: pytest.MonkeyPat
     result, _ = read_listening_test(tree / "out" / "subjective.json")
     assert (result.holm, result.reference, result.split) == (True, "Original", "dev")
     assert (result.evaluators_left_out, result.min_ratings) == ((INVERTS,), 50)
-    assert all("few ratings" in e.flags for e in result.evaluators)
+    assert all("few ratings" in e["flags"] for e in result.evaluators)
     assert f"Left out on request: {INVERTS}." in done.err
 
 

@@ -21,6 +21,7 @@ from support import snapshot
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.files import digest
 from privacy_eval.io.ratings import Ratings, read_ratings
+from privacy_eval.io.schema import to_plain
 from privacy_eval.listening.evaluation import (
     DETECTION_METRICS,
     QUANTITIES,
@@ -34,17 +35,15 @@ from privacy_eval.listening.store import (
     evaluators_csv,
     listening_files,
     read_listening_test,
-    to_csv,
 )
 from privacy_eval.metrics import TrialScores, score_metrics
 from privacy_eval.metrics.confidence import holm
+from privacy_eval.results.measurements import PRESENT
 from privacy_eval.simulate.demo_tree import INVERTS, ONE_VALUE, STOPS_EARLY
 
-NO_METRICS = {
-    **dict.fromkeys(("data_set", "gender")),
-    **{"quantity": "similarity", "system": "B1", "metrics": {}},
-    **{"n_target": 1, "n_nontarget": 1, "curve_eer": 0.5},
-}
+ONE_METRIC = {"quantity": "similarity", "system": "B1", "metric": "eer", "variant": "exact"}
+ONE_METRIC |= {"value": 0.5, "n_target": 1, "n_nontarget": 1}
+NO_QUARTILES = {"quantity": "naturalness", "system": "B1", "metric": "rank_mean", "value": 0.5}
 TIED = st.lists(st.integers(1, 5), min_size=1, max_size=25)
 
 
@@ -91,33 +90,38 @@ def test_mean_opinions_are_of_ratings_as_given_by_listener_and_speaker(
 ) -> None:
     result, _ = evaluated
     assert result.opinion_units == "speakers"
-    means = {(d.quantity, d.system): (d.n, d.mean_rating) for d in result.distributions}
-    assert {(o.quantity, o.system): (o.n, o.opinion) for o in result.opinions} == means
+    of_system = result.measurements.select(against=None, evaluator=None)
+    opinions, means = (
+        {(r["quantity"], r["system"]): (r["n_ratings"], r["value"]) for r in of_system.select(**of)}
+        for of in ({"metric": "opinion"}, {"metric": "rating_mean"})
+    )
+    assert opinions == means and len(means) == 12
     rows = [
         i
         for i in range(len(ratings))
         if (ratings.metric[i], ratings.system[i]) == ("naturalness", "B1")
     ]
-    opinion = next(o for o in result.opinions if (o.quantity, o.system) == ("naturalness", "B1"))
+    (opinion,) = of_system.select(metric="opinion", quantity="naturalness", system="B1")
     units = (
         [str(ratings.evaluator[i]) for i in rows],
         [str(ratings.trial[i]).split("-")[0] for i in rows],
     )
-    assert (opinion.n_listeners, opinion.n_speakers) == tuple(len(set(u)) for u in units)
-    influence = [(ratings.score[i] - opinion.opinion) / len(rows) for i in rows]
-    error, freedom, _ = slow.opinion(influence, *units, opinion.opinion)
+    assert (opinion["n_listeners"], opinion["n_speakers"]) == tuple(len(set(u)) for u in units)
+    mean = opinion["value"]
+    influence = [(ratings.score[i] - mean) / len(rows) for i in rows]
+    error, freedom, _ = slow.opinion(influence, *units, mean)
     half = error * scipy.stats.t.ppf(0.975, freedom)
-    expected = max(1, opinion.opinion - half), min(10, opinion.opinion + half)
-    assert (opinion.opinion_low, opinion.opinion_high) == pytest.approx(expected)
-    assert len(result.opinion_tests) == 4 * 3
-    score = {(o.quantity, o.system): o.opinion for o in result.opinions}
+    expected = max(1, mean - half), min(10, mean + half)
+    assert (opinion["low"], opinion["high"]) == pytest.approx(expected)
     for quantity in QUANTITIES:
-        tests = [t for t in result.opinion_tests if t.quantity == quantity]
+        of = {"metric": "opinion", "quantity": quantity, "against": PRESENT}
+        tests = result.measurements.select(**of).to_rows()
+        assert len(tests) == 3
         for t in tests:
-            difference = score[quantity, t.system] - score[quantity, t.other_system]
-            assert t.difference == pytest.approx(difference)
-        p_values = [t.difference_p for t in tests if t.difference_p is not None]
-        assert [t.difference_p_holm for t in tests] == pytest.approx(slow.holm(p_values))
+            one, other = (opinions[quantity, t[name]][1] for name in ("system", "against"))
+            assert t["value"] == pytest.approx(one - other)
+        p_values = [t["p"] for t in tests if "p" in t]
+        assert [t["p_corrected"] for t in tests] == pytest.approx(slow.holm(p_values))
 
 
 @pytest.mark.parametrize(
@@ -166,21 +170,23 @@ def test_distributions_and_p_values_against_slow_reference(
         ]
 
     assert len(result.distributions) == 4 * 3
-    assert len(result.tests) == 4 * 3
-    for d in result.distributions:
-        values = sample(d.quantity, d.system)
-        assert d.n == len(values)
-        assert d.mean == pytest.approx(sum(values) / len(values))
-        assert d.median == pytest.approx(sorted(values)[(len(values) - 1) // 2], abs=0.03)
-    for t in result.tests:
-        expected = slow.mann_whitney(
-            sample(t.quantity, t.system), sample(t.quantity, t.other_system)
-        )
-        assert (t.statistic, t.p_value) == pytest.approx(expected, rel=1e-6)
+    for (quantity, system), d in result.distributions.items():
+        values = sample(quantity, system)
+        (row,) = result.measurements.select(metric="rank_mean", quantity=quantity, system=system)
+        assert row["n_ratings"] == len(values)
+        assert d["rank_mean"] == pytest.approx(sum(values) / len(values))
+        middle = sorted(values)[(len(values) - 1) // 2]
+        assert d["rank_median"] == pytest.approx(middle, abs=0.03)
+    tests = result.measurements.select(metric="mann_whitney")
+    assert len(tests) == 4 * 3
+    for t in tests:
+        samples = (sample(t["quantity"], t[name]) for name in ("system", "against"))
+        expected = slow.mann_whitney(*samples)
+        assert (t["value"], t["p"]) == pytest.approx(expected, rel=1e-6)
     for quantity in QUANTITIES:
-        of_quantity = [t for t in result.tests if t.quantity == quantity]
-        corrected = slow.holm([t.p_value for t in of_quantity])
-        assert [t.p_holm for t in of_quantity] == pytest.approx(corrected)
+        of_quantity = tests.select(quantity=quantity)
+        corrected = slow.holm(of_quantity["p"].tolist())
+        assert of_quantity["p_corrected"].tolist() == pytest.approx(corrected)
 
 
 # --- singular cases
@@ -204,9 +210,9 @@ def test_detection_tasks_have_the_trials_of_their_definition(
 ) -> None:
     result, _ = evaluated
     pooled = {
-        (d.quantity, d.system): (d.n_target, d.n_nontarget)
-        for d in result.detections
-        if d.data_set is None
+        (quantity, system): (of[0]["n_target"], of[0]["n_nontarget"])
+        for (quantity, system, data_set, _), of in result.detections.items()
+        if data_set is None
     }
 
     def count(metric: str, system: str, *same: int) -> int:
@@ -233,26 +239,27 @@ def test_metrics_are_those_of_the_normalized_ratings(ratings: Ratings) -> None:
     kept &= of_metric.gender == "f"
     same = of_metric.same_speaker == 1
     trials = TrialScores(scores[kept & same], scores[kept & ~same])
-    (actual,) = [
-        d
-        for d in result.detections
-        if (d.quantity, d.system, d.data_set, d.gender) == ("similarity", "B2", "libri", "f")
-    ]
+    of = result.detections["similarity", "B2", "libri", "f"]
+    values = {(r.get("variant"), r["metric"]): r["value"] for r in of}
     for variant in ("exact", "challenge"):
         expected = score_metrics(trials, variant=variant)
-        assert actual.metrics[variant] == {key: expected[key] for key in DETECTION_METRICS}
-    assert actual.metrics["exact"]["cllr_min"] != actual.metrics["challenge"]["cllr_min"]
+        actual = {key: values[variant, key] for key in DETECTION_METRICS}
+        assert actual == {key: expected[key] for key in DETECTION_METRICS}
+    assert values["exact", "cllr_min"] != values["challenge", "cllr_min"]
 
 
 def test_curve_eer_is_where_the_det_curve_meets_the_diagonal(
     evaluated: Evaluated,
 ) -> None:
     result, curves = evaluated
-    for d, curve in zip(result.detections, curves.det, strict=True):
+    assert [*result.detections] == [*curves.det]
+    for place, curve in curves.det.items():
         miss, false_alarm = curve.miss, curve.false_alarm
+        of = {r["metric"]: r["value"] for r in result.detections[place]}
+        equal = of["curve_eer"]
         # Between the ends of a straight piece, and in line with them.
-        to_left, to_right = d.curve_eer - miss[:-1], miss[1:] - d.curve_eer
-        above, below = false_alarm[:-1] - d.curve_eer, d.curve_eer - false_alarm[1:]
+        to_left, to_right = equal - miss[:-1], miss[1:] - equal
+        above, below = false_alarm[:-1] - equal, equal - false_alarm[1:]
         between = np.minimum.reduce([to_left, to_right, above, below]) > -1e-12
         in_line = np.abs(to_left * below - to_right * above) < 1e-12
         assert np.any(between & in_line)
@@ -260,10 +267,10 @@ def test_curve_eer_is_where_the_det_curve_meets_the_diagonal(
 
 def test_original_speech_alone_and_systems_alone(ratings: Ratings) -> None:
     alone, _ = evaluate_ratings(ratings.take(ratings.system == "Original"), PROTOCOL)
-    assert alone.tests == () and alone.reference is None
-    assert {d.quantity for d in alone.detections} == {*QUANTITIES[2:], "similarity"}
+    assert not len(alone.measurements.select(against=PRESENT)) and alone.reference is None
+    assert {quantity for quantity, *_ in alone.detections} == {*QUANTITIES[2:], "similarity"}
     without, curves = evaluate_ratings(ratings.take(ratings.system != "Original"), PROTOCOL)
-    assert {d.quantity for d in without.detections} == {"similarity"}
+    assert {quantity for quantity, *_ in without.detections} == {"similarity"}
     assert without.reference == "B1"
     assert len(curves.densities) == len(without.distributions) == 8
 
@@ -271,11 +278,11 @@ def test_original_speech_alone_and_systems_alone(ratings: Ratings) -> None:
 def test_densities_are_of_unit_mass_within_the_range(evaluated: Evaluated, tmp_path: Path) -> None:
     _, curves = evaluated
     step = curves.at[1] - curves.at[0]
-    for density in curves.densities:
+    for density in curves.densities.values():
         assert 0.8 < density.sum() * step < 1.05
     text = "evaluator,system,trial,naturalness\na,B1,u,3\na,B1,v,3\n"
     _, one_value = evaluate_ratings(ratings_of(text, tmp_path), PROTOCOL)
-    (density,) = one_value.densities
+    (density,) = one_value.densities.values()
     assert curves.at[density > 0].tolist() == [0.5]
 
 
@@ -284,10 +291,12 @@ def test_densities_are_of_unit_mass_within_the_range(evaluated: Evaluated, tmp_p
 
 def test_unusual_evaluators_are_flagged(ratings: Ratings, evaluated: Evaluated) -> None:
     result, _ = evaluated
-    flags = {e.evaluator: set(e.flags) for e in result.flagged}
+    flags = {e["evaluator"]: set(e["flags"]) for e in result.flagged}
     assert flags.keys() == {ONE_VALUE, STOPS_EARLY, INVERTS}
     assert "one value" in flags[ONE_VALUE] and "few ratings" in flags[STOPS_EARLY]
-    assert "disagrees" in {f for e in result.flagged if e.evaluator == INVERTS for f in e.flags}
+    assert "disagrees" in {
+        f for e in result.flagged if e["evaluator"] == INVERTS for f in e["flags"]
+    }
     assert result.n_evaluators == len(set(ratings.evaluator.tolist()))
     assert sum(result.n_ratings.values()) == len(ratings)
 
@@ -303,11 +312,11 @@ def test_agreement_is_spearmans_with_the_mean_of_the_others(tmp_path: Path) -> N
     result, _ = evaluate_ratings(ratings_of(text, tmp_path), PROTOCOL, min_ratings=2)
     ranks = {name: slow.normalized_ranks(of_name, [0] * 4) for name, of_name in scores.items()}
     for e in result.evaluators:
-        others = [r for name, r in ranks.items() if name != e.evaluator]
+        others = [r for name, r in ranks.items() if name != e["evaluator"]]
         b1, b2 = (sum(r[i] + r[i + 1] for r in others) / 4 for i in (0, 2))
-        expected = slow.spearman(scores[e.evaluator], [b1, b1, b2, b2])
-        assert e.agreement == pytest.approx(expected)
-    assert [e.flags for e in result.evaluators] == [(), (), ("disagrees",)]
+        expected = slow.spearman(scores[e["evaluator"]], [b1, b1, b2, b2])
+        assert e["agreement"] == pytest.approx(expected)
+    assert [e["flags"] for e in result.evaluators] == [(), (), ("disagrees",)]
 
 
 def test_order_of_systems_and_evaluators_left_out(ratings: Ratings) -> None:
@@ -316,7 +325,7 @@ def test_order_of_systems_and_evaluators_left_out(ratings: Ratings) -> None:
     result, _ = evaluate_ratings(ratings, PROTOCOL, leave_out=[INVERTS])
     expected, _ = evaluate_ratings(ratings.take(ratings.evaluator != INVERTS), PROTOCOL)
     assert result.evaluators_left_out == (INVERTS,)
-    assert replace(result, evaluators_left_out=()) == expected
+    assert to_plain(replace(result, evaluators_left_out=())) == to_plain(expected)
 
 
 @pytest.mark.parametrize(
@@ -350,9 +359,14 @@ def test_results_round_trip_and_rewrite_to_the_same_bytes(
     before = snapshot(tmp_path)
     read, curves = read_listening_test(tmp_path / "subjective.json")
     sha256 = digest((tmp_path / "subjective.npz").read_bytes())
-    assert read == replace(evaluated[0], curves_sha256=sha256)
+    assert to_plain(read) == to_plain(replace(evaluated[0], curves_sha256=sha256))
+    assert curves.densities.keys() == evaluated[1].densities.keys()
+    assert curves.det.keys() == evaluated[1].det.keys()
     arrays = [
-        [*one.densities, *(rates for curve in one.det for rates in vars(curve).values())]
+        [
+            *one.densities.values(),
+            *(rates for curve in one.det.values() for rates in vars(curve).values()),
+        ]
         for one in (curves, evaluated[1])
     ]
     assert all(np.array_equal(*pair) for pair in zip(*arrays, strict=True))
@@ -367,8 +381,15 @@ def test_results_round_trip_and_rewrite_to_the_same_bytes(
         ({"split": "train"}, "unknown splits: train"),
         ({"reference": "B9"}, "unknown systems: B9"),
         ({"surprise": 1}, "unknown entry 'surprise'"),
-        ({"detections": 0}, "detections: expected a list"),
-        ({"detections": [NO_METRICS]}, "expected .* variants"),
+        ({"measurements": 0}, "measurements: expected a list"),
+        ({"measurements": [0]}, r"measurements\[0\]: expected a mapping"),
+        ({"measurements": [{"metrik": "eer"}]}, r"measurements\[0\]: metrik: did you mean metric"),
+        ({"measurements": [{"value": "low"}]}, r"measurements\[0\].value: expected a number"),
+        ({"measurements": [{"n_target": 0.5}]}, r"n_target: expected a whole number"),
+        ({"measurements": [{"metric": "eer", "data_set": "x"}]}, "unknown data sets: x"),
+        ({"measurements": [ONE_METRIC]}, "similarity: expected .* variants"),
+        ({"measurements": [ONE_METRIC | {"metric": "rank_mean"}]}, "expected .* variants"),
+        ({"measurements": [NO_QUARTILES]}, "naturalness, B1: missing: rank_lower_quartile"),
         ({"n_ratings": {"loudness": 1}}, "unknown metrics: loudness"),
         ({"curves_sha256": "0"}, "subjective.npz: does not match"),
     ],
@@ -393,14 +414,16 @@ def test_missing_arrays_are_named(evaluated: Evaluated, tmp_path: Path) -> None:
 
 def test_csv_has_every_value(evaluated: Evaluated) -> None:
     result, _ = evaluated
-    rows = list(csv.DictReader(io.StringIO(to_csv(result))))
-    p_values = [float(r["value"]) for r in rows if r["metric"] == "p_value"]
-    assert p_values == [t.p_value for t in result.tests]
-    p_values = [float(r["value"]) for r in rows if r["metric"] == "difference_p"]
-    assert p_values == [t.difference_p for t in result.opinion_tests]
-    eers = [float(r["value"]) for r in rows if r["metric"] == "eer" and r["variant"] == "exact"]
-    assert eers == [d.metrics["exact"]["eer"] for d in result.detections]
-    assert all(r["unit"] for r in rows)
+    text = listening_files(*evaluated)[FILES.index("subjective.csv")].decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    stored = [row for row in result.measurements if "value" in row]
+    assert len(rows) == len(stored) > 500
+    for row, of in zip(rows, stored, strict=True):
+        numbers = {n: float(row[n]) for n in ("value", "low", "high", "p", "n_target") if row[n]}
+        assert numbers == {n: of[n] for n in ("value", "low", "high", "p", "n_target") if n in of}
+        words = {n: row[n] for n in ("quantity", "system", "against", "metric") if row[n]}
+        assert words == {n: of[n] for n in ("quantity", "system", "against", "metric") if n in of}
+    assert {r["metric"] for r in rows if not r["unit"]} == {"agreement"}
     named = list(csv.DictReader(io.StringIO(evaluators_csv(result))))
     assert len(named) == len(result.evaluators)
     assert {r["evaluator"] for r in named if r["flags"]} == {ONE_VALUE, STOPS_EARLY, INVERTS}
@@ -425,4 +448,4 @@ def test_every_density_has_mass_somewhere(tmp_path: Path, places: tuple[int, ...
     lines += [f"b,S0,v{i},{1 + i % 9}" for i in range(101)]
     text = "\n".join(["evaluator,system,trial,naturalness", *lines]) + "\n"
     _, curves = evaluate_ratings(ratings_of(text, tmp_path), PROTOCOL)
-    assert all(density.max() > 0 for density in curves.densities)
+    assert all(density.max() > 0 for density in curves.densities.values())

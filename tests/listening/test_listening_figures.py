@@ -11,11 +11,16 @@ from scipy.special import ndtr
 
 from privacy_eval.listening.evaluation import QUANTITIES, evaluate_ratings
 from privacy_eval.listening.figures import MOST_CURVES, MOST_VIOLINS, figures
-from privacy_eval.listening.tables import listening_column, objective_and_subjective, pooled_table
+from privacy_eval.listening.tables import (
+    listening_column,
+    listening_test_tables,
+    objective_and_subjective,
+)
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.tex import to_tex
 
+PARTS = ("mean", "median")
 ODD = "_50%_team & $x$ Co"
 
 
@@ -38,15 +43,14 @@ def test_violins_are_the_distributions(test: Evaluated) -> None:
     result, figure = test[0], drawings(test)["subjective_violin"]
     assert f"dotted line: median of {ODD}" in figure.caption
     for axes, quantity in zip(figure.canvas.axes, QUANTITIES, strict=True):
-        of_quantity = [d for d in result.distributions if d.quantity == quantity]
-        assert [c.get_gid() for c in axes.collections] == [
-            f"{quantity}/{d.system}" for d in of_quantity
-        ]
-        assert [t.get_text() for t in axes.texts] == [f"{d.mean:.2f}" for d in of_quantity]
+        of_quantity = {s: d for (q, s), d in result.distributions.items() if q == quantity}
+        assert [c.get_gid() for c in axes.collections] == [f"{quantity}/{s}" for s in of_quantity]
+        means, of_systems = ([d[f"rank_{n}"] for d in of_quantity.values()] for n in PARTS)
+        assert [t.get_text() for t in axes.texts] == [f"{mean:.2f}" for mean in means]
         medians = [line.get_ydata()[0] for line in axes.lines if line.get_marker() == "o"]
-        assert medians == [d.median for d in of_quantity]
+        assert medians == of_systems
         (reference,) = [line for line in axes.lines if line.get_linestyle() == ":"]
-        assert list(reference.get_ydata()) == [of_quantity[1].median] * 2
+        assert list(reference.get_ydata()) == [of_systems[1]] * 2
         bodies = [c.get_paths()[0].vertices[:, 0] for c in axes.collections]
         for at, body in enumerate(bodies):
             assert body.max() - at == pytest.approx(at - body.min()) == pytest.approx(0.42)
@@ -70,20 +74,21 @@ def test_det_panels_are_the_stored_curves(test: Evaluated) -> None:
     curves = [{c.name for c in panel.curves} for _, _, panel in four.panels()]
     assert curves == [{"B2", ODD}] * 2 + [{"B2", "Orig", ODD}] * 2
     of_similarity = {c.name: c for c in actual["subjective_det_similarity_libri"].plot.curves}
-    detections = {
-        listening_column(d.system): d
-        for d in result.detections
-        if (d.quantity, d.data_set, d.gender) == ("similarity", "libri", None)
-    }
-    assert of_similarity.keys() == detections.keys()
-    for name, d in detections.items():
-        assert of_similarity[name].note == f"({100 * d.metrics['exact']['eer']:.3f} %)"
-        assert ndtr(of_similarity[name].marker_points) == pytest.approx(
-            np.full((1, 2), d.curve_eer)
-        )
-    assert any(d.metrics["exact"]["eer"] != d.curve_eer for d in detections.values())
-    table = pooled_table(result)
-    assert table is not None
+    of_libri = {"quantity": "similarity", "data_set": "libri", "gender": None}
+    eers, on_curves = (
+        {listening_column(row["system"]): row["value"] for row in of}
+        for variant, metric in (("exact", "eer"), (None, "curve_eer"))
+        for of in [result.measurements.select(metric=metric, variant=variant, **of_libri)]
+    )
+    assert of_similarity.keys() == eers.keys() == on_curves.keys()
+    for name, eer in eers.items():
+        assert of_similarity[name].note == f"({100 * eer:.3f} %)"
+        at = ndtr(of_similarity[name].marker_points)
+        assert at == pytest.approx(np.full((1, 2), on_curves[name]))
+    assert eers != on_curves
+    cells = objective_and_subjective(result)
+    tables = listening_test_tables(result, cells, PROTOCOL, "test")
+    (table,) = [table for table in tables if table.name == "subjective_pooled"]
     pooled = actual["subjective_det_similarity_pooled"].plot.curves
     assert {c.name: c.note for c in pooled} == {
         listening_column(system): f"({eer} %)" for system, eer, *_ in table.groups[0]

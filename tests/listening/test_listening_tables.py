@@ -21,16 +21,17 @@ from privacy_eval.listening.evaluation import (
     evaluate_ratings,
 )
 from privacy_eval.listening.tables import (
-    QUANTITY_TITLES,
     TESTS,
     listening_test_tables,
     objective_and_subjective,
     objective_subjective_table,
     p_value_text,
+    quantity_titles,
     summary,
 )
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_files import write_tables
+from privacy_eval.results.measurements import PRESENT
 
 ALL = [(d.id, g) for d in PROTOCOL.data_sets for g in PROTOCOL.genders]
 
@@ -59,7 +60,7 @@ def published_rows(name: str) -> list[dict[str, str]]:
 def test_p_values_of_tables_16_and_17_are_printed_digit_for_digit() -> None:
     tables = tables_of(None, "vpc2020")
     printed = {}
-    for name, quantities in TESTS.items():
+    for name, quantities in zip(TESTS, (QUANTITIES[2:], QUANTITIES[:2]), strict=True):
         names = [column.title.replace("Original", "Orig") for column in tables[name].columns[1:]]
         for quantity, rows in zip(quantities, tables[name].groups, strict=True):
             assert [row[0].replace("Original", "Orig") for row in rows] == names
@@ -122,18 +123,15 @@ def test_holm_correction_is_printed_with_a_note(test: ListeningTest) -> None:
         assert "overstate" in plain[name].caption and "independent" in plain[name].notes[0]
         pairs = zip(corrected[name].rows, plain[name].rows, strict=True)
         different += sum(a != b for rows in pairs for a, b in zip(*rows, strict=True))
-    expected = sum(p_value_text(t.p_value) != p_value_text(t.p_holm) for t in test.tests)
+    tests = test.measurements.select(metric="mann_whitney")
+    expected = sum(p_value_text(t["p"]) != p_value_text(t["p_corrected"]) for t in tests)
     assert different == 2 * expected > 0
 
 
 def value_of(test: ListeningTest, *place: str) -> Mapping[str, float]:
     """Metrics of similarity ratings by system, data set and gender."""
-    (actual,) = [
-        d
-        for d in test.detections
-        if (d.quantity, d.system, d.data_set, d.gender) == ("similarity", *place)
-    ]
-    return actual.metrics["exact"]
+    of = test.detections[("similarity", *place)]
+    return {row["metric"]: row["value"] for row in of if row.get("variant") == "exact"}
 
 
 def test_subjective_metrics_have_the_form_of_table_18(test: ListeningTest) -> None:
@@ -185,8 +183,9 @@ def test_variant_is_stated_for_submitted_systems_only(test: ListeningTest) -> No
 
 def test_the_summary_has_every_distribution(test: ListeningTest) -> None:
     table = tables_of(test)["subjective_summary"]
-    assert [h.title for h in table.headings] == [QUANTITY_TITLES[q] for q in QUANTITIES]
-    rows = [(d.system, str(d.n), f"{d.mean:.3f}") for d in test.distributions]
+    assert [h.title for h in table.headings] == [quantity_titles()[q] for q in QUANTITIES]
+    means = test.measurements.select(metric="rank_mean")
+    rows = [(d["system"], str(d["n_ratings"]), f"{d['value']:.3f}") for d in means]
     assert [r[:3] for r in table.rows] == rows
 
 
@@ -194,17 +193,21 @@ def test_mean_opinions_and_their_differences_are_tabulated(test: ListeningTest) 
     tables = tables_of(test)
     opinions, differences = (tables[f"subjective_{n}"] for n in ("opinions", "opinion_tests"))
     assert "from 1 to 10" in opinions.caption and "speakers" in opinions.notes[0]
-    for row, o in zip(opinions.rows, test.opinions, strict=True):
-        numbers = (o.n, o.n_listeners, o.n_speakers)
-        assert row[:4] == (o.system, *map(str, numbers))
-        assert row[4] == f"{o.opinion:.2f} [{o.opinion_low:.2f}, {o.opinion_high:.2f}]"
-    for number, (row, t) in enumerate(zip(differences.rows, test.opinion_tests, strict=True)):
-        assert row[:2] == (t.system, t.other_system) and t.difference_p_holm is not None
-        assert row[2].startswith(f"{t.difference:+.2f} [{t.difference_low:.2f}, ")
-        assert ((number, 4) in differences.bold) == (t.difference_p_holm < 0.05)
-        excludes_zero = t.difference_low > 0 or t.difference_high < 0
+    of = test.measurements.select(metric="opinion", against=None)
+    for row, o in zip(opinions.rows, of, strict=True):
+        numbers = (o["n_ratings"], o["n_listeners"], o["n_speakers"])
+        assert row[:4] == (o["system"], *map(str, numbers))
+        assert row[4] == f"{o['value']:.2f} [{o['low']:.2f}, {o['high']:.2f}]"
+    of = test.measurements.select(metric="opinion", against=PRESENT)
+    for number, (row, t) in enumerate(zip(differences.rows, of, strict=True)):
+        assert row[:2] == (t["system"], t["against"])
+        assert row[2].startswith(f"{t['value']:+.2f} [{t['low']:.2f}, ")
+        assert ((number, 4) in differences.bold) == (t["p_corrected"] < 0.05)
+        excludes_zero = t["low"] > 0 or t["high"] < 0
         assert excludes_zero or (number, 4) not in differences.bold
-    alone = replace(test, opinion_units="utterances", opinion_tests=(), ignored_columns=("age",))
+    assert 0 < len(differences.bold) < len(differences.rows)
+    without = {"measurements": test.measurements.select(against=None)}
+    alone = replace(test, opinion_units="utterances", ignored_columns=("age",), **without)
     tables = tables_of(alone)
     assert "no column speaker" in tables["subjective_opinions"].notes[0]
     assert "subjective_opinion_tests" not in tables
@@ -215,18 +218,21 @@ def test_variants_that_print_differently_are_listed(test: ListeningTest) -> None
     table = tables_of(test)["subjective_variants"]
     assert all(exact != challenge for *_, exact, challenge in table.rows)
     differ = 0
-    for d in test.detections:
-        if d.quantity == "similarity" and (d.data_set is None) == (d.gender is None):
-            texts = {f"{d.metrics[v]['cllr_min']:.3f}" for v in ("exact", "challenge")}
+    for (quantity, _, data_set, gender), of in test.detections.items():
+        if quantity == "similarity" and (data_set is None) == (gender is None):
+            texts = {f"{row['value']:.3f}" for row in of if row["metric"] == "cllr_min"}
             differ += len(texts) > 1
     assert sum(row[2] == "min Cllr" for row in table.rows) == differ > 0
 
 
 def test_flagged_evaluators_are_named(test: ListeningTest) -> None:
     table = tables_of(test)["subjective_evaluators"]
-    assert {(r[0], r[1]) for r in table.rows} == {(e.evaluator, e.metric) for e in test.flagged}
+    flagged = {(e["evaluator"], e["quantity"]) for e in test.flagged}
+    assert {(r[0], r[1]) for r in table.rows} == flagged
     assert "listener05 (one value), " in summary(test)[1]
-    assert "subjective_evaluators" not in tables_of(replace(test, evaluators=()))
+    assert "subjective_evaluators" not in tables_of(
+        replace(test, measurements=test.measurements.select(evaluator=None))
+    )
     left_out = replace(test, evaluators_left_out=("listener17",))
     assert "Left out on request: listener17." in summary(left_out)
     assert "listener17" in tables_of(left_out)["subjective_summary"].notes[1]

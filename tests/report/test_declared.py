@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from support import B1, B2, cells_of, cli, declared_table, imported, lines_to
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.report.declared import bundled_entries, read_entries
+from privacy_eval.report.declared import declared_table as of_entry
 from privacy_eval.results.json_store import to_json
+from privacy_eval.results.measurements import Measurements
 
 ENTRY = """
 - name: both
@@ -68,6 +71,9 @@ def test_a_changed_file_of_tables_makes_them_anew(files: list[Path], tmp_path: P
         ("of {system}", "of {sytem}", "did you mean system?"),
         ("of {system}", "of {0.__class__}", "in braces"),
         ("metric: eer, ", "metrics: eer, ", "metrics"),
+        ("rows: [trial_set]", "rows: [trial_set]\n  headings: {a: A}", "headings: .*blocks"),
+        ("title: 'EER", "title: '{sytem} EER", "did you mean system?"),
+        ("pivot: system}", "where: {splits: [test]}}", "did you mean split?"),
         ("name: both", "name: '../both'", "expected letters"),
         ("caption:", "captions:", "caption"),
     ],
@@ -78,7 +84,7 @@ def test_what_no_table_can_have_is_refused(
     assert old in ENTRY
     own = lines_to(tmp_path / "own.yaml", [ENTRY.replace(old, new)])
     run = cli("tables", "--results", *files, "--tables", own, "--out", tmp_path / "t")
-    assert run.code == 1 and str(own) in run.err and message in run.err, run.err
+    assert run.code == 1 and str(own) in run.err and re.search(message, run.err), run.err
     assert not (tmp_path / "t").exists()
 
 
@@ -92,3 +98,44 @@ def test_bundled_entries_are_read_and_without_rows_there_is_no_table() -> None:
 def test_a_file_of_tables_is_named_in_its_errors(tmp_path: Path) -> None:
     with pytest.raises(PrivacyEvalError, match="own.yaml"):
         read_entries(lines_to(tmp_path / "own.yaml", ["- name: [1"]))
+
+
+BLOCKS = """
+- name: against_others
+  caption: "Differences {of}."
+  select: {metric: [eer, cllr_min], against: ['*'], variant: [exact]}
+  blocks: data_set
+  headings: {vctk: VCTK, libri: LibriSpeech}
+  rows: [system]
+  columns:
+    - {title: System, show: system, align: l}
+    - {title: '{} ({of})', metric: cllr_min, where: {against: [others]}}
+    - {title: p, metric: cllr_min, where: {against: [others]}, show: p, bold_below: 0.05}
+    - {metric: eer, where: {against: ['*']}, at: range}
+"""
+
+
+def test_blocks_headings_and_bold_cells(tmp_path: Path) -> None:
+    (entry,) = read_entries(lines_to(tmp_path / "blocks.yaml", [BLOCKS]), bundled=True)
+    shared = {"metric": "cllr_min", "against": "others", "variant": "exact"}
+    places = [("libri", "B1"), ("vctk", "B1"), ("libri", "B2"), ("other", "B2")]
+    rows = [
+        {**shared, "data_set": d, "system": s, "value": (0.125, -0.0004)[n % 2], "p": n / 50}
+        for n, (d, s) in enumerate(places)
+    ]
+    of_place = {"data_set": "libri", "system": "B2", "metric": "eer", "variant": "exact"}
+    rows += [{**of_place, "value": v, "against": a} for v, a in ((0.5, "x"), (0.25, "y"))]
+    rows += [{**rows[0], "value": 0.9, "against": "another"}, {**rows[0], "variant": "challenge"}]
+    table = of_entry(entry, Measurements.of(rows), {"of": "by chance"})
+    assert table is not None and table.caption == "Differences by chance."
+    assert [heading.title for heading in table.headings] == ["VCTK", "LibriSpeech", "other"]
+    titles = ["System", "min Cllr (by chance)", "p", "EER, %"]
+    assert [column.title for column in table.columns] == titles
+    assert table.columns[1].latex is not None and "C_" in table.columns[1].latex
+    assert table.groups == (
+        (("B1", "+0.000", "0.020", "n/a"),),
+        (("B1", "+0.125", "< 0.001", "n/a"), ("B2", "+0.125", "0.040", "+25.00\u2013+50.00")),
+        (("B2", "+0.000", "0.060", "n/a"),),
+    )
+    assert table.bold == {(0, 2), (1, 2), (2, 2)}
+    assert of_entry(entry, Measurements.of([]), {"of": ""}) is None
