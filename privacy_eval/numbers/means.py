@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,11 +21,8 @@ from ..metrics.confidence import (
 )
 from ..protocol.protocol import Protocol, RecognitionSet
 from ..results.arrays import StoredArrays
-from ..results.measurements import Row
+from ..results.measurements import Row, weighted_mean
 from .cells import Cells, Place, conflicting_originals, interval_of, is_withheld
-
-# Significant digits of a mean, fewer than a double has: the mean of 0.1 and 0.2 is 0.15.
-_DIGITS = 14
 
 #: Why a mean has no value; the second is followed by numbers and names of parts.
 NO_VALUES, LACKS = "no values", "no value of"
@@ -76,7 +72,7 @@ def mean_of(cells: Cells, metric: str, weights: Mapping[Place, float]) -> dict[s
     if conflict := conflicting_originals(cells, present.values()):
         missing.append(conflict)
     values = [] if withheld else [(weights[place], row["value"]) for place, row in present.items()]
-    mean, caveat = _weighted_mean(values), worst_caveat(r.get("caveat") for r in present.values())
+    mean, caveat = weighted_mean(values), worst_caveat(r.get("caveat") for r in present.values())
     return {
         "metric": metric,
         "value": None if missing else mean,
@@ -102,18 +98,6 @@ def _why_blank(names: Sequence[str], missing: int, present: int, caveat: Caveat 
     if caveat is not None:
         return f"{caveat.word}: {share} values, {listed}"
     return f"{LACKS} {share}: {listed}" if names else ""
-
-
-def _weighted_mean(parts: Sequence[tuple[float, float]]) -> float | None:
-    """Compute a weighted mean that does not depend on the order of its parts, nor on the binary
-    digits of decimal values, so that it is rounded alike everywhere."""
-    if not parts:
-        return None
-    products = [weight * value for weight, value in parts]
-    if not all(map(math.isfinite, products)):
-        return sum(products)
-    mean = math.fsum(products) / math.fsum(weight for weight, _ in parts)
-    return float(f"{mean:.{_DIGITS}g}")
 
 
 @dataclass(frozen=True)

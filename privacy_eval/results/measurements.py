@@ -8,6 +8,7 @@ blank), a *metric* in a *variant*, its *value*, the ends `low` and `high` of its
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, known_names, library, printable
 from ..io.schema import from_plain
-from ..metrics import Metric, describe
+from ..metrics import Metric, describe, withholding_caveat
 from ..metrics.printed import Printed, frame_of
 
 Row = Mapping[str, Any]
@@ -253,6 +254,138 @@ class Measurements(Printed):
             self._indices[names] = self.groups(*names)
         return next(iter(self._indices[names].get((*wanted.values(),), ())), None)
 
+    def mean(
+        self, over: str | Sequence[str], weights: Mapping[Any, float] | None = None
+    ) -> Measurements:
+        """Average values over circumstances, all others being equal.
+
+        Parameters
+        ----------
+        over : str or sequence of str
+            Circumstances, such as `("data_set", "gender")`.
+        weights : mapping, optional
+            By their values (tuples, if there are several circumstances); what has no weight is no
+            part. By default all that the metric has in the table count alike.
+
+        Returns
+        -------
+        Measurements
+            A row per mean, with `n_parts`, without bounds, which need replicates. Where a part has
+            no value, or one that must not be ranked, `missing` names it, and the mean is blank.
+
+        Raises
+        ------
+        PrivacyEvalError
+            An unknown circumstance; two values of one part.
+
+        Examples
+        --------
+        >>> rows = [{"gender": g, "metric": "eer", "value": v} for g, v in (("f", 0.2), ("m", 0.3))]
+        >>> Measurements.of(rows).mean("gender")["value"].tolist()
+        [0.25]
+        """
+        names = (over,) if isinstance(over, str) else tuple(over)
+        every: dict[str, dict[tuple[Any, ...], float]] = {}
+        for row in self:
+            every.setdefault(row["metric"], {})[_place(row, names)] = 1.0
+        given = {k if isinstance(k, tuple) else (k,): w for k, w in (weights or {}).items() if w}
+        means = []
+        for of, parts in self._by_others(names):
+            weight_of = given or every[of["metric"]]
+            whole = [(w, parts[place]) for place, w in weight_of.items() if _is_valid(parts, place)]
+            lacking = [place for place in weight_of if not _is_valid(parts, place)]
+            value = weighted_mean([(w, row["value"]) for w, row in whole])
+            caveats: dict[str, str] = {}
+            for part in parts.values():
+                caveats |= part.get("caveats", {})
+            named = (" ".join(str(name) for name in place if name is not None) for place in lacking)
+            mean = {**of, "n_parts": len(weight_of), "caveats": caveats or None}
+            means.append(mean | ({"missing": ", ".join(named)} if lacking else {"value": value}))
+        return Measurements.of(means)
+
+    def compare(self, one: Any, other: Any, of: str = "system") -> Measurements:
+        """Subtract the values of another system, or of another value of a circumstance.
+
+        Returns
+        -------
+        Measurements
+            A row per value of `one`, `against` the other: blank where the other has none, or where
+            one of them must not be ranked. Whether a difference is significant, the report says, by
+            bootstrap replicates.
+
+        Raises
+        ------
+        PrivacyEvalError
+            An unknown circumstance; two values in one place.
+        """
+        rows = []
+        for place, parts in self.select(against=None)._by_others((of,)):
+            pair = [parts[name,] for name in (one, other) if _is_valid(parts, (name,))]
+            values = [row["value"] for row in pair]
+            found = {"value": values[0] - values[1]} if len(pair) == 2 else {}
+            if (one,) in parts:
+                rows.append({**place, of: one, "against": other, **found})
+        return Measurements.of(rows)
+
+    def rank(self, by: str, of: str = "system") -> Measurements:
+        """Order the values of a metric, the most private or most useful first.
+
+        Returns
+        -------
+        Measurements
+            For each set of other circumstances the rows with their `place` from 1, the same for
+            equal values; at the end, without a place, those that must not be ranked.
+
+        Raises
+        ------
+        PrivacyEvalError
+            An unknown circumstance or metric, or one that has no best value; two values in one
+            place.
+        """
+        rows: list[Row] = []
+        for _, parts in self.select(metric=by, against=None)._by_others((of,)):
+            valid = [row for place, row in parts.items() if _is_valid(parts, place)]
+            worth = [_best(by) * row["value"] for row in valid]
+            places = [1 + sum(other > one for other in worth) for one in worth]
+            pairs = sorted(zip(places, valid, strict=True), key=lambda pair: pair[0])
+            rows += [{**row, "place": place} for place, row in pairs]
+            rows += [row for place, row in parts.items() if not _is_valid(parts, place)]
+        return Measurements.of(rows)
+
+    def strongest(self, over: str = "attacker") -> Measurements:
+        """Choose, for each set of other circumstances, the attacker against whom there is the least
+        privacy; none whose value must not be ranked.
+
+        Raises
+        ------
+        PrivacyEvalError
+            An unknown circumstance; a metric that has no best value; two values in one place.
+        """
+        rows = []
+        for of, parts in self.select(against=None)._by_others((over,)):
+            valid = [row for place, row in parts.items() if _is_valid(parts, place)]
+            sign = _best(of["metric"])
+            rows += sorted(valid, key=lambda row: sign * row["value"])[:1]
+        return Measurements.of(rows)
+
+    def _by_others(
+        self, names: tuple[str, ...]
+    ) -> Iterator[tuple[dict[str, Any], dict[tuple[Any, ...], Row]]]:
+        """Yield what rows share beside some circumstances, and the rows by these."""
+        for name in names:
+            _ = self[name]
+        identity = (*CIRCUMSTANCES, *_FURTHER_CIRCUMSTANCES, "variant", "metric", "unit")
+        others = [n for n in identity if n in self.columns and n not in (*names, "name")]
+        for place, rows in self.groups(*others).items():
+            parts: dict[tuple[Any, ...], Row] = {}
+            for row in rows:
+                if (key := _place(row, names)) in parts:
+                    named = {n: row[n] for n in (*names, *others) if n in row}
+                    raise PrivacyEvalError(f"two values of {named}; select one of them first")
+                parts[key] = row
+            shared = zip(others, place, strict=True)
+            yield {name: value for name, value in shared if value is not None}, parts
+
     def to_rows(self) -> list[dict[str, Any]]:
         """List the rows, without blanks."""
         return list(self)
@@ -309,6 +442,38 @@ class Measurements(Printed):
 
 #: Rows that are printed.
 _SHOWN = 20
+
+# Significant digits of a mean, fewer than a double has: the mean of 0.1 and 0.2 is 0.15.
+_DIGITS = 14
+
+
+def weighted_mean(parts: Sequence[tuple[float, float]]) -> float | None:
+    """Compute the mean of (weight, value) that does not depend on their order, nor on the binary
+    digits of decimal values, so that it is rounded alike everywhere."""
+    if not parts:
+        return None
+    products = [weight * value for weight, value in parts]
+    if not all(map(math.isfinite, products)):
+        return sum(products)
+    mean = math.fsum(products) / math.fsum(weight for weight, _ in parts)
+    return float(f"{mean:.{_DIGITS}g}")
+
+
+def _place(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
+    return tuple(row.get(name) for name in names)
+
+
+def _is_valid(parts: Mapping[tuple[Any, ...], Row], place: tuple[Any, ...]) -> bool:
+    """Whether a place has a value that may be ranked."""
+    row = parts.get(place, {})
+    return "value" in row and withholding_caveat(row.get("caveats", {}), row["metric"]) is None
+
+
+def _best(metric: str) -> int:
+    """Return 1 if higher values of a metric are better, -1 if lower ones are."""
+    if (best := metric_of(metric).best) is None:
+        raise PrivacyEvalError(f"{metric} has no best value")
+    return 1 if best == "higher" else -1
 
 
 def _told(row: Row) -> dict[str, str]:

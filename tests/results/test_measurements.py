@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from support import B1, imported
 
 import privacy_eval as pe
+from privacy_eval.numbers.cells import cells_from_results
+from privacy_eval.numbers.means import Means, averaged_sets
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.measurements import COLUMNS, PRESENT, WHOLE, Measurements
 
@@ -50,6 +52,91 @@ def test_the_variant_or_the_only_one(rows: list[dict[str, Any]]) -> None:
         if r.get("variant") == "a" or place not in stored
     ]
     assert table.in_variant("a").to_rows() == Measurements.of(chosen).to_rows()
+
+
+PARTS = st.lists(
+    st.tuples(st.sampled_from("ABC"), st.sampled_from("vl"), st.sampled_from("fm")), unique=True
+)
+
+
+@given(PARTS, st.integers(0, 99), st.sampled_from([None, {("v", "f"): 1, ("l", "f"): 3}]))
+def test_means_by_loops(
+    parts: list[tuple[str, str, str]], seed: int, weights: dict[tuple[str, str], int] | None
+) -> None:
+    values = {part: (7 * n + seed) % 11 / 10 for n, part in enumerate(parts)}
+    rows = [
+        {"system": s, "data_set": d, "gender": g, "metric": "eer", "value": v}
+        for (s, d, g), v in values.items()
+    ]
+    if not rows:
+        return
+    expected = {}
+    weight_of = weights or dict.fromkeys([(d, g) for _, d, g in parts], 1)
+    for system in dict.fromkeys(s for s, *_ in parts):
+        present = {place: values.get((system, *place)) for place in weight_of}
+        lacking = [" ".join(place) for place, value in present.items() if value is None]
+        total = sum(w * (present[place] or 0) for place, w in weight_of.items())
+        mean = None if lacking else pytest.approx(total / sum(weight_of.values()))
+        expected[system] = mean, ", ".join(lacking) or None
+    means = Measurements.of(rows).mean(("data_set", "gender"), weights)
+    assert {r["system"]: (r.get("value"), r.get("missing")) for r in means} == expected
+    assert {r["n_parts"] for r in means} == {len(weight_of)}
+
+
+def row(system: str, metric: str, value: float, **more: Any) -> dict[str, Any]:
+    return {"system": system, "metric": metric, "value": value, **more}
+
+
+def test_differences_orders_and_the_strongest() -> None:
+    inverted = {"caveats": {"inverted": "inverted scores"}}
+    table = Measurements.of(
+        [
+            *(row("A", "eer", v, attacker=a) for a, v in (("plda", 0.4), ("lda", 0.1))),
+            *(row("B", "eer", v, attacker=a) for a, v in (("plda", 0.3), ("lda", 0.3))),
+            row("C", "eer", 0.3, attacker="plda"),
+            row("C", "eer", 0.9, attacker="lda", **inverted),
+            *(row(s, "wer", v) for s, v in (("A", 0.09), ("B", 0.05), ("C", 0.07))),
+        ]
+    )
+    least = {
+        r["system"]: (r["attacker"], r["value"]) for r in table.select(metric="eer").strongest()
+    }
+    assert least == {"A": ("lda", 0.1), "B": ("plda", 0.3), "C": ("plda", 0.3)}
+    ranked = table.select(attacker="plda").rank("eer")
+    assert [(r["system"], r["place"]) for r in ranked] == [("A", 1), ("B", 2), ("C", 2)]
+    assert [r["system"] for r in table.rank("wer")] == ["B", "C", "A"]
+    by_lda = table.select(attacker="lda").rank("eer")  # what is withheld has no place
+    assert [(r["system"], r.get("place")) for r in by_lda] == [("B", 1), ("A", 2), ("C", None)]
+    found = [(r["metric"], r.get("attacker"), r.get("value")) for r in table.compare("A", "C")]
+    assert found == [
+        ("eer", "plda", pytest.approx(0.1)),
+        ("eer", "lda", None),
+        ("wer", None, pytest.approx(0.02)),
+    ]
+    assert {r["against"] for r in table.compare("A", "C")} == {"C"}
+    for wrong in (lambda: table.mean("gender"), lambda: table.rank("eer", "team")):
+        with pytest.raises(pe.PrivacyEvalError, match="no column"):
+            wrong()
+    with pytest.raises(pe.PrivacyEvalError, match="two values of .*select one"):
+        Measurements.of([row("A", "eer", 0.1), row("A", "eer", 0.2)]).rank("eer")
+    with pytest.raises(pe.PrivacyEvalError, match="no best value"):
+        Measurements.of([row("A", "level_db", -20.0)]).rank("level_db")
+
+
+def test_means_of_results_are_the_reports() -> None:
+    """With the protocol's weights, as in the challenge's tables."""
+    results = imported(B1)
+    protocol = results.protocol
+    means = Means(cells_from_results(results), protocol)
+    weights = {(d, g): weight for d, g, weight in averaged_sets(protocol, "eer")}
+    table = results.measurements.select(**WHOLE, metric="eer").mean(("data_set", "gender"), weights)
+    compared = 0
+    for r in table:
+        if r["attack_model"] != "original":
+            of = means.of("eer", r["attack_model"], r["split"], "B1")
+            assert r["value"] == of["value"]
+            compared += 1
+    assert compared == 4
 
 
 def test_results_are_one_table(tmp_path: Any) -> None:
