@@ -4,6 +4,7 @@ is safe to open in a spreadsheet, and that every reader reads it alike."""
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -274,8 +275,15 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 
 def _cell(value: object) -> str:
-    text = "" if value is None else str(value)
-    if isinstance(value, str) and not _NUMBERS.fullmatch(text):
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int | float) else _text_cell(str(value))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _text_cell(text: str) -> str:
+    """Format a text; most of a table's are those of other rows, too."""
+    if not _NUMBERS.fullmatch(text):
         text = _FORMULA.sub("'", text)
     # Before 3.13, Python's own writer leaves a lone carriage return without quotes.
     return '"{}"'.format(text.replace('"', '""')) if _QUOTED.search(text) else text

@@ -416,11 +416,11 @@ class Product:
     def is_current(self, inputs: Inputs, *, options: bool = True) -> bool:
         """Whether the product is complete, unedited and made from the current inputs."""
         stored = self.read_fingerprint()
+        if stored is None or not self.is_whole(inputs, stored):
+            return False
         try:
             now, _ = self.fingerprint(inputs)
         except Exception:  # reported when the product is made
-            return False
-        if stored is None or not self.is_whole(inputs, stored):
             return False
         return not self.changes(now, stored, options=options)
 

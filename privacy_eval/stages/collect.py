@@ -302,12 +302,14 @@ def _collected_digest(
 
 def _state(product: Product, inputs: Inputs) -> tuple[object, ...]:
     """Return the state of a product: its stored and its present fingerprint, or why there is none,
-    and the digests of its files."""
+    and the digests of its files. What was not made here is in no results, whatever its inputs."""
+    now: object = None
     stored = product.read_fingerprint()
-    try:
-        now: object = product.fingerprint(inputs)[0]
-    except Exception as error:  # `collect_experiment` leaves it out, or reports it
-        now = describe(error)
+    if stored is not None:
+        try:
+            now = product.fingerprint(inputs)[0]
+        except Exception as error:  # `collect_experiment` leaves it out, or reports it
+            now = describe(error)
     return stored, now, product.present(inputs, stored)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -222,7 +222,7 @@ class _ConditionRecord:
 
     def product(self) -> Product:
         options, condition = self.options, self.condition
-        about = {**asdict(condition), "metrics": metrics_digest(), "fields": fields_digest()}
+        about = {**vars(condition), "metrics": metrics_digest(), "fields": fields_digest()}
         more = {"user_metrics": user_metrics(), "ids": list(options.ids)}
         return Product(
             f"{condition.system} {condition.label}",

@@ -61,7 +61,7 @@ class Recorded:
     def product(self) -> Product:
         """Return the product."""
         condition, attributes = self.condition, self.attributes
-        about = {**asdict(condition), "fields": fields_digest(), **attributes.pop("subject", {})}
+        about = {**vars(condition), "fields": fields_digest(), **attributes.pop("subject", {})}
         usual = {
             "name": f"{condition.system} {getattr(condition, 'label', condition.name)}",
             "base": self.asv.access.tree,

@@ -55,10 +55,10 @@ def results_of(values: Mapping[str, tuple[float, float | None, float | None]]) -
                 metrics = {"challenge": {"eer_speechbrain": eer, "eer": 0.01}}
                 verification.append(VerificationRecord(c, metrics, {}))
         for d in recognition_conditions(PROTOCOL, ORIGINAL, "_anon", system).values():
-            if (d.data_set, d.split, d.speech) == ("libri", "test", "anonymized") and wer:
+            if (d.data_set, d.split, d.trial) == ("libri", "test", "anonymized") and wer:
                 line = WerLine(wer, *(None,) * 5, "asr/x", None, None)
                 recognition.append(RecognitionRecord(d, "none", "original", line))
-            if (d.data_set, d.split, d.speech) == ("IEMOCAP", "test", "anonymized") and uar:
+            if (d.data_set, d.split, d.trial) == ("IEMOCAP", "test", "anonymized") and uar:
                 emotion.append(EmotionRecord(d, {"uar": uar}))
     return Results(PROTOCOL, tuple(verification), tuple(recognition), emotion=tuple(emotion))
 
