@@ -6,6 +6,7 @@ The x-vectors of a set are one file in `xvect_<set>`, of any format that `read_v
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class Enrollment:
     path: Path
     members: Mapping[str, tuple[str, ...]]
 
-    @property
+    @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of speakers and utterances, independent of the order of the files."""
         lines = sorted(f"{s} {' '.join(u)}\n" for s, u in self.members.items())
@@ -65,12 +66,18 @@ def load_listed_enrollment(path: Path, inputs: Inputs) -> Enrollment:
         As `load_enrollment`; no speakers beside the list.
     """
     if path.name.startswith(("spk2utt", "utt2spk")):
-        return load_enrollment(inputs.load(path))
+        return _parsed(inputs.load(path))
     beside = (path.with_name(name) for name in ("spk2utt", "utt2spk"))
     speakers = next((file for file in beside if file.is_file()), None)
     if speakers is None:
         raise PrivacyEvalError(f"{path}: neither spk2utt nor utt2spk beside it")
-    return load_enrollment(inputs.load(speakers), inputs.load(path))
+    return _parsed(inputs.load(speakers), inputs.load(path))
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(speakers: Loaded, enrolls: Loaded | None = None) -> Enrollment:
+    """Parse the files of an enrollment, which many conditions share, once."""
+    return load_enrollment(speakers, enrolls)
 
 
 def load_enrollment(spk2utt: Path | Loaded, enrolls: Path | Loaded | None = None) -> Enrollment:
