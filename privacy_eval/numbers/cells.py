@@ -126,15 +126,18 @@ class Cells:
         """Return the row of a `PLACE`; that of original speech for any attack model."""
         return self.rows.find(**at(*place))
 
-    def beside(self, place: Place, columns: Collection[str]) -> Row | None:
-        """Return the row of a place for a table with these columns, flagging original speech from
-        another source than theirs: the first source if it has any of them, else the second."""
-        row = self.get(*place)
+    def of(self, systems: Iterable[str], *place: str | None) -> dict[str, Row]:
+        """Return the rows of systems by their names, at a `PLACE` but for these."""
+        found = ((system, self.get(*place, system)) for system in systems)
+        return {system: row for system, row in found if row is not None}
+
+    def beside(self, row: Row, columns: Collection[str]) -> Row:
+        """Return a row for a table with these columns, flagging original speech from another source
+        than theirs: the first source if it has any of them, else the second."""
         of_columns = 0 if self.own.intersection(columns) else 1
-        sources = row.get("sources") if row is not None and len(self.sources) > 1 else None
-        if row is None or not sources or of_columns in sources:
-            return row
-        return {**row, "other_source": self.sources[min(sources)]}
+        sources = row.get("sources", ()) if len(self.sources) > 1 else ()
+        is_of_other = sources and of_columns not in sources
+        return {**row, "other_source": self.sources[min(sources)]} if is_of_other else row
 
     @functools.cached_property
     def not_comparable(self) -> tuple[str, ...]:

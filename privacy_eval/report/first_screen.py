@@ -11,6 +11,7 @@ from ..metrics.caveats import LEVEL
 from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
 from ..numbers.identification import rate_of
 from ..numbers.means import averaged_conditions
+from ..numbers.rankings import rank
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
 from ..results.measurements import Row
@@ -117,12 +118,15 @@ def _published_verdict(data: ReportData) -> str:
         f"Of {counted(len(ranking.ranked), noun)}, {first['system']} leaves the highest "
         f"EER against an attacker {attacker(attack)}: {first['printed']} %"
     )
-    for other in data.retrained_rankings:
-        most = other.ranked[0]
-        sentence += (
-            f"; against an attacker {attacker(protocol.attack(other.attack_model or ''))}, "
-            f"{most['system']} leaves the highest of {len(other.ranked)}: {most['printed']} %"
-        )
+    models = protocol.attack_models if attack.asv_model == ORIGINAL else ()
+    for model in (a for a in models if a.asv_model == ANONYMIZED):
+        under = {"metric": protocol.eer, "attack_model": model.id, "split": data.main_split}
+        if ranked := rank(data.means, **under).ranked:
+            most = ranked[0]
+            sentence += (
+                f"; against an attacker {attacker(model)}, {most['system']} leaves the highest of "
+                f"{len(ranked)}: {most['printed']} %"
+            )
     sentence += f" ({protocol.split_name(data.main_split)}; differences are not tested)"
     original = data.original_eer["printed"]
     return f"{sentence}; 50 % is chance{f', {original} % original speech' * bool(original)}."

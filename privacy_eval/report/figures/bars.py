@@ -209,9 +209,7 @@ def _panels(
         names = (ORIGINAL_COLUMN, *data.cells.systems)
         if attack is not None:
             names = (ORIGINAL_COLUMN,) if attack == ORIGINAL_ATTACK else data.cells.systems
-        place = metric, attack, split, data_set.id, gender
-        found = ((s, data.cells.get(*place, s)) for s in names)
-        return {s: cell for s, cell in found if cell is not None}
+        return data.cells.of(names, metric, attack, split, data_set.id, gender)
 
     if describe(metric).kind == "matrices":
         return _group({place: {s: values(None, s.key) for s in series}}, systems)
