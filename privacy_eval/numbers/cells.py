@@ -165,11 +165,6 @@ class Cells:
         present = {*self.rows.values("metric")}
         return [key for key in of_kind("measures") if key in present]
 
-    def has(self, metric: str, attack_model: str | None = None) -> bool:
-        """Whether any system has the metric (under an attack model)."""
-        rows = self.rows.select(metric=metric, attack_model=attack_model)
-        return any(system != ORIGINAL_COLUMN for system in rows.values("system"))
-
 
 def cells_from_results(results: Results) -> Cells:
     """Take the values of evaluated systems in the protocol's variant, under its attack models.

@@ -38,7 +38,6 @@ from .cells import (
 from .challenge_averages import challenge_averages, coverage, too_few_replicates
 from .groups import group_columns, main_split
 from .identification import (
-    WorstProtected,
     counted_once,
     identified,
     worst_protected,
@@ -218,7 +217,7 @@ class ReportData:
         return identified(self.counted_identification)
 
     @functools.cached_property
-    def worst_protected(self) -> Mapping[str, WorstProtected | None]:
+    def worst_protected(self) -> Mapping[str, Row | None]:
         """The speaker of the main split who is identified most often, by system."""
         of_split = [r for r in self.counted_identification if r.condition.split == self.main_split]
         return {

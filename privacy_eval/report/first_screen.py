@@ -362,16 +362,16 @@ def _worst(data: ReportData, system: str) -> Iterator[str]:
     """Name the least protected speaker: identified most often, or with the lowest DeID."""
     worst = data.worst_protected[system]
     if worst is not None:
-        record = worst.record
-        who, tests = f"speaker {worst.speaker}", counted(worst.n_tests, "test")
-        if worst.tied > 1:
-            who = f"{'all ' * (worst.tied == len(record.speakers))}{worst.tied} speakers alike"
+        record, tied = worst["record"], worst["tied"]
+        who, tests = f"speaker {worst['speaker']}", counted(worst["n_tests"], "test")
+        if tied > 1:
+            who = f"{'all ' * (tied == len(record.speakers))}{tied} speakers alike"
             tests = f"at least {tests} each"
-        chosen = f"; {_highest_of(worst.among)}" * (not (worst.tied > 1 and worst.alike))
+        chosen = f"; {_highest_of(worst['among'])}" * (not (tied > 1 and worst["alike"]))
         attack = data.protocol.attack(record.condition.attack_model or "").phrase
         yield (
             f"Worst protected under the challenge's attack models: {who} "
-            f"({_set(data, record.condition)}), found {worst.text} of the time in "
+            f"({_set(data, record.condition)}), found {rate_of(worst)} of the time in "
             f"{group_text(record.speakers_size, mixed=len(record.genders) > 1)} by the {attack} "
             f"attacker, in {tests}{chosen}."
         )

@@ -224,17 +224,17 @@ def _worst(data: ReportData, system: str, average: float) -> Iterator[str]:
     """Yield how often the person is found who is found most often, if more than on average, both
     above chance, as groups may differ in size."""
     worst = data.worst_protected[system]
-    if worst is None or worst.rate - worst.record.speakers_chance <= average:
+    if worst is None or worst["value"] - worst["chance"] <= average:
         return
-    record = worst.record
-    who, tests = "person is", counted(worst.n_tests, "test")
-    if worst.tied > 1:
-        who, tests = f"{worst.tied} people are each", f"at least {tests} each"
+    record, tied = worst["record"], worst["tied"]
+    who, tests = "person is", counted(worst["n_tests"], "test")
+    if tied > 1:
+        who, tests = f"{tied} people are each", f"at least {tests} each"
     group = group_text(record.speakers_size, mixed=len(record.genders) > 1)
     yield (
-        f"{system}: the least protected {who} found {worst.text} of the time in {group}, in "
-        f"{tests} (chosen as the worst of {worst.among} results, one for each person and attacker, "
-        "so partly by chance)."
+        f"{system}: the least protected {who} found {rate_of(worst)} of the time in {group}, "
+        f"in {tests} (chosen as the worst of {worst['among']} results, one for each person and "
+        "attacker, so partly by chance)."
     )
 
 
