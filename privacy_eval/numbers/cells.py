@@ -103,7 +103,7 @@ class Cells:
         Notes on sources whose values must not be compared with each other.
     """
 
-    rows: Measurements
+    rows: Measurements = field(default_factory=lambda: Measurements({}))
     systems: tuple[str, ...] = ()
     own: frozenset[str] = frozenset()
     family: Mapping[str, str] = field(default_factory=dict)
@@ -180,7 +180,7 @@ def cells_from_results(results: Results) -> Cells:
         first, *others = of_place
         metric = describe(first["metric"])
         if metric.kind == "scores":
-            for row in others:
+            for row in others if first["system"] == ORIGINAL_COLUMN else ():
                 if text_of(row) != text_of(first):
                     disagree.setdefault(_system(row), set()).add(row["name"])
         elif first["metric"] == "wer" or metric.kind in ("emotion", "measures"):

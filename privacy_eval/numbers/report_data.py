@@ -77,7 +77,7 @@ class ReportData:
     """
 
     results: Results
-    cells: Cells = field(default_factory=lambda: Cells(Measurements.of(())))
+    cells: Cells = field(default_factory=Cells)
     arrays: StoredArrays = field(default_factory=lambda: StoredArrays(()))
     sources: ReportSources = ReportSources()
     unsigned: tuple[str, ...] = ()
