@@ -13,7 +13,7 @@ from ..metrics.caveats import WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol
 from ..protocol.published import Family, PublishedResults
-from ..results.measurements import WHOLE, Measurements, Row
+from ..results.measurements import Measurements, Row
 from ..results.records import Results
 from ..results.rows import rows_of
 from ..results.signature import comparability_notes
@@ -230,8 +230,8 @@ def _rows(results: Results) -> Iterator[Row]:
     }
     of_speech = (*results.recognition, *results.emotion, *results.measures)
     records = (*results.verification, *results.utility, *results.similarity, *of_speech)
-    every = Measurements.of({**row, "record": r} for r in records for row in rows_of(r))
-    for row in every.select(**WHOLE).in_variant(results.protocol.variant):
+    rows = ({**row, "record": r} for r in records for row in rows_of(r, whole=True))
+    for row in Measurements.of(rows).in_variant(results.protocol.variant):
         metric, system, trial = row["metric"], row["system"], row.get("trial")
         of_scores = describe(metric).kind == "scores"
         if metric.startswith("stated_") or of_scores and "attack_model" not in row:
