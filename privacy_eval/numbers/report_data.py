@@ -45,7 +45,7 @@ from .identification import (
 from .means import Means
 from .rankings import Ranking, rank, rankings, with_attackers
 from .report_sources import ReportSources
-from .trade_offs import trade_offs, utility_means, utility_metrics
+from .trade_offs import trade_offs, utility_metrics
 
 #: Intervals that bars are drawn with.
 Whiskers = Literal["speakers", "independent"]
@@ -145,11 +145,6 @@ class ReportData:
     def trade_offs(self) -> Mapping[str, list[Row]]:
         """Privacy and utility of the systems, by split."""
         return {s: trade_offs(self.means, s) for s in self.protocol.splits}
-
-    @functools.cached_property
-    def utility(self) -> Mapping[str, Mapping[str, Mapping[str, Row]]]:
-        """Average utility by split, system and metric."""
-        return {s: utility_means(self.means, s) for s in self.protocol.splits}
 
     @functools.cached_property
     def attacks(self) -> Mapping[str, list[Row]]:

@@ -185,8 +185,9 @@ def _verdict(data: ReportData) -> str:
         protocol = data.protocol
         attack = protocol.average_attack.phrase
         under = f" under the {attack} attack model ({protocol.split_name(data.main_split)})"
-        interval = f"{eer} {metric.interval(interval_of(first))}".rstrip()
-        return f"{system} leaves an EER of {interval}{under}; 50 % is chance{published}."
+        return (
+            f"{system} leaves an EER of {_with_interval(first)}{under}; 50 % is chance{published}."
+        )
     second = ranked[1][1]
     how = "better" if len(ranked) == 2 else "best"
     named, following = second["system"], first.get("next")
@@ -252,19 +253,16 @@ def _sentences(
     informed = [a for a in others if a["model"].asv_model == ANONYMIZED and a["attacker"] != own]
     if informed:
         best = min(informed, key=lambda a: float(a["of_present"]))
-        bounds = describe(protocol.eer).interval(interval_of(best))
         yield (
             f"Against an attacker {attacker(best['model'])}, {system} leaves an EER of "
-            f"{best['printed']} % {bounds}".rstrip()
-            + f" ({best['phrase']})."
+            f"{_with_interval(best)} ({best['phrase']})."
         )
     for one in (a for a in evaluated if not a["model"].is_original):
         against = f"Against an attacker {attacker(one['model'])}"
         if one["withheld"]:
             yield f"{against}: no average ({one['why_blank']})."
             continue
-        eer = f"{one['printed']} % {describe(protocol.eer).interval(interval_of(one))}"
-        sentence = f"{against}, {system} leaves an EER of {eer.rstrip()}"
+        sentence = f"{against}, {system} leaves an EER of {_with_interval(one)}"
         if len(one["parts"]) < conditions:
             sentence += f" ({len(one['parts'])} of {conditions} conditions)"
         sentence += "; 50 % is chance"
@@ -321,15 +319,20 @@ def _measured(data: ReportData, system: str, split: str) -> Iterator[str]:
             yield _MEASURED[key].format(values) if key in _MEASURED else usual
 
 
+def _with_interval(mean: Row) -> str:
+    """Write an average with its unit and, if there is one, its interval."""
+    metric = describe(mean["metric"])
+    text = f"{mean['printed']}{' %' * metric.percent} {metric.interval(interval_of(mean))}"
+    return text.rstrip()
+
+
 def _change(data: ReportData, system: str, split: str, metric: str) -> str:
     """Write an average of original and anonymized speech, with intervals; "" without the latter."""
     texts = []
     for column in (ORIGINAL_COLUMN, system_column(system)):
-        mean = data.utility[split][column][metric]
+        mean = data.means.of(metric, None, split, column)
         if mean["value"] is not None:
-            bounds = describe(metric).interval(interval_of(mean))
-            unit = " %" * describe(metric).percent
-            texts.append(f"{mean['printed']}{unit} {bounds}".rstrip())
+            texts.append(_with_interval(mean))
         elif column != ORIGINAL_COLUMN:
             return ""
     return " \u2192 ".join(texts)

@@ -357,8 +357,8 @@ def _strongest(data: ReportData, system: str) -> Iterator[tuple[str, str, str]]:
 
 def _utility(data: ReportData, system: str, metric: str) -> str:
     """Return a mean measure of utility of a system; "" without one."""
-    mean = data.utility[data.main_split].get(system_column(system), {}).get(metric)
-    return "" if mean is None or mean["value"] is None else str(mean["printed"])
+    mean = data.means.of(metric, None, data.main_split, system_column(system))
+    return "" if mean["value"] is None else str(mean["printed"])
 
 
 def _identified(data: ReportData) -> list[tuple[Row, Row]]:

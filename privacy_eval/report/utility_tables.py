@@ -90,7 +90,7 @@ def _incomplete(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     """Yield systems with some metric of utility but not another."""
     for system in data.cells.systems:
         means = {
-            m: data.utility[split][system][m]["value"]
+            m: data.means.of(m, None, split, system)["value"]
             for m in UTILITY
             if any(d.weight for d in decoded_sets(data.protocol, m))
         }
