@@ -80,13 +80,16 @@ class Tried:
     @functools.cached_property
     def compared(self) -> tuple[Row, ...]:
         """Those whose means are over the same trial sets: most of them."""
-        most = max(map(_trial_sets, self._plausible), key=len, default=set())
-        return tuple(a for a in self._plausible if _trial_sets(a) == most)
+        return tuple(a for a in self._plausible if _trial_sets(a) == self._most)
 
     @property
     def _plausible(self) -> list[Row]:
         """Those with a value, of scores that are not implausible."""
         return [a for a in self.attackers if a["of_present"] is not None]
+
+    @property
+    def _most(self) -> set[tuple[str, str]]:
+        return max(map(_trial_sets, self._plausible), key=len, default=set())
 
     @property
     def titles(self) -> frozenset[str]:
@@ -96,8 +99,7 @@ class Tried:
     @property
     def partial(self) -> tuple[Row, ...]:
         """Those whose means are over other trial sets: they are not compared."""
-        compared = [*map(id, self.compared)]
-        return tuple(a for a in self._plausible if id(a) not in compared)
+        return tuple(a for a in self._plausible if _trial_sets(a) != self._most)
 
     @property
     def lowest(self) -> Row | None:
@@ -193,10 +195,7 @@ class Tried:
     @functools.cached_property
     def weaker_than_words(self) -> tuple[Row, ...]:
         """The attackers with a higher EER than the words alone, on the same trial sets."""
-        words = self.words
-        if words is None or not any(a is words for a in self.compared):
-            return ()
-        return tuple(a for a in self.compared if self.is_weaker(a, words))
+        return tuple(one for one, _ in self._weaker(lambda _, other: other.get("is_words", False)))
 
     @functools.cached_property
     def weaker_than_variant(self) -> tuple[tuple[Row, Row], ...]:

@@ -13,7 +13,7 @@ from ..metrics.caveats import WEAK_ATTACKER
 from ..metrics.registry import SUBJECTIVE
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol
 from ..protocol.published import Family, PublishedResults
-from ..results.measurements import WHOLE, Measurements, Row
+from ..results.measurements import Measurements, Row
 from ..results.records import Results
 from ..results.rows import rows_of
 from ..results.signature import comparability_notes
@@ -103,7 +103,7 @@ class Cells:
         Notes on sources whose values must not be compared with each other.
     """
 
-    rows: Measurements
+    rows: Measurements = field(default_factory=lambda: Measurements({}))
     systems: tuple[str, ...] = ()
     own: frozenset[str] = frozenset()
     family: Mapping[str, str] = field(default_factory=dict)
@@ -126,15 +126,18 @@ class Cells:
         """Return the row of a `PLACE`; that of original speech for any attack model."""
         return self.rows.find(**at(*place))
 
-    def beside(self, place: Place, columns: Collection[str]) -> Row | None:
-        """Return the row of a place for a table with these columns, flagging original speech from
-        another source than theirs: the first source if it has any of them, else the second."""
-        row = self.get(*place)
+    def of(self, systems: Iterable[str], *place: str | None) -> dict[str, Row]:
+        """Return the rows of systems by their names, at a `PLACE` but for these."""
+        found = ((system, self.get(*place, system)) for system in systems)
+        return {system: row for system, row in found if row is not None}
+
+    def beside(self, row: Row, columns: Collection[str]) -> Row:
+        """Return a row for a table with these columns, flagging original speech from another source
+        than theirs: the first source if it has any of them, else the second."""
         of_columns = 0 if self.own.intersection(columns) else 1
-        sources = row.get("sources") if row is not None and len(self.sources) > 1 else None
-        if row is None or not sources or of_columns in sources:
-            return row
-        return {**row, "other_source": self.sources[min(sources)]}
+        sources = row.get("sources", ()) if len(self.sources) > 1 else ()
+        is_of_other = sources and of_columns not in sources
+        return {**row, "other_source": self.sources[min(sources)]} if is_of_other else row
 
     @functools.cached_property
     def not_comparable(self) -> tuple[str, ...]:
@@ -162,11 +165,6 @@ class Cells:
         present = {*self.rows.values("metric")}
         return [key for key in of_kind("measures") if key in present]
 
-    def has(self, metric: str, attack_model: str | None = None) -> bool:
-        """Whether any system has the metric (under an attack model)."""
-        rows = self.rows.select(metric=metric, attack_model=attack_model)
-        return any(system != ORIGINAL_COLUMN for system in rows.values("system"))
-
 
 def cells_from_results(results: Results) -> Cells:
     """Take the values of evaluated systems in the protocol's variant, under its attack models.
@@ -182,7 +180,7 @@ def cells_from_results(results: Results) -> Cells:
         first, *others = of_place
         metric = describe(first["metric"])
         if metric.kind == "scores":
-            for row in others:
+            for row in others if first["system"] == ORIGINAL_COLUMN else ():
                 if text_of(row) != text_of(first):
                     disagree.setdefault(_system(row), set()).add(row["name"])
         elif first["metric"] == "wer" or metric.kind in ("emotion", "measures"):
@@ -232,8 +230,8 @@ def _rows(results: Results) -> Iterator[Row]:
     }
     of_speech = (*results.recognition, *results.emotion, *results.measures)
     records = (*results.verification, *results.utility, *results.similarity, *of_speech)
-    every = Measurements.of({**row, "record": r} for r in records for row in rows_of(r))
-    for row in every.select(**WHOLE).in_variant(results.protocol.variant):
+    rows = ({**row, "record": r} for r in records for row in rows_of(r, whole=True))
+    for row in Measurements.of(rows).in_variant(results.protocol.variant):
         metric, system, trial = row["metric"], row["system"], row.get("trial")
         of_scores = describe(metric).kind == "scores"
         if metric.startswith("stated_") or of_scores and "attack_model" not in row:

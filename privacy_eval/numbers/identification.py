@@ -162,56 +162,35 @@ class Overlap:
         return value, low, high
 
 
-@dataclass(frozen=True)
-class WorstProtected:
-    """The speaker found most often above chance, of all trial sets and attack models; of several,
-    the one with the fewest tests.
-
-    Attributes
-    ----------
-    record : IdentificationRecord
-    speaker : str
-    rate : float
-    n_tests : int
-    tied : int
-        Speakers of the record with this rate.
-    among : int
-        Rates of single speakers that the highest was chosen from.
-    alike : bool
-        Whether all of them are this rate.
-    """
-
-    record: IdentificationRecord
-    speaker: str
-    rate: float
-    n_tests: int
-    tied: int
-    among: int
-    alike: bool
-
-    @property
-    def text(self) -> str:
-        """The rate in percent, with its interval over tests."""
-        return percent(self.rate, wilson_interval(self.rate, self.n_tests))
-
-
-def worst_protected(records: Iterable[IdentificationRecord]) -> WorstProtected | None:
+def worst_protected(records: Iterable[IdentificationRecord]) -> Row | None:
     """Find the speaker of anonymized speech who is found most often above chance, as groups of
-    trial sets differ in size; None without speakers."""
+    trial sets differ in size; of several, the one with the fewest tests; None without speakers.
+
+    Returns
+    -------
+    mapping or None
+        A row of the speaker, with its interval over tests, and `chance`; `tied`, the number of
+        speakers of its `record` with this rate; `among`, that of all rates that the highest was
+        chosen from; and `alike`, whether all of them are this rate.
+    """
     speakers = [(s, r) for r in records if not r.condition.is_original for s in r.speakers]
     if not speakers:
         return None
     above = ((s.linkage - r.speakers_chance, -s.n_tests) for s, r in speakers)
     _, (worst, record) = max(zip(above, speakers, strict=True), key=lambda pair: pair[0])
-    return WorstProtected(
-        record,
-        worst.speaker,
-        worst.linkage,
-        worst.n_tests,
-        sum(s.linkage == worst.linkage for s in record.speakers),
-        len(speakers),
-        all(s.linkage == worst.linkage for s, _ in speakers),
-    )
+    low, high = wilson_interval(worst.linkage, worst.n_tests)
+    return {
+        "speaker": worst.speaker,
+        "value": worst.linkage,
+        "low": low,
+        "high": high,
+        "n_tests": worst.n_tests,
+        "chance": record.speakers_chance,
+        "record": record,
+        "tied": sum(s.linkage == worst.linkage for s in record.speakers),
+        "among": len(speakers),
+        "alike": all(s.linkage == worst.linkage for s, _ in speakers),
+    }
 
 
 def mean_halves(records: Iterable[IdentificationRecord]) -> tuple[float, float] | None:

@@ -10,13 +10,11 @@ from typing import Literal
 
 from ..errors import UsageError, abbreviate
 from ..io.user_metrics import register
-from ..metrics import METRICS
 from ..metrics.confidence import least_replicates
 from ..products.freshness import UNSIGNED
-from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol, bundled
+from ..protocol.protocol import Protocol, bundled
 from ..protocol.published import published_names
 from ..results.arrays import StoredArrays
-from ..results.attacker_costs import AttackerCosts, read_costs
 from ..results.measurements import Measurements, Row
 from ..results.record_files import made_by_user
 from ..results.records import (
@@ -40,7 +38,6 @@ from .cells import (
 from .challenge_averages import challenge_averages, coverage, too_few_replicates
 from .groups import group_columns, main_split
 from .identification import (
-    WorstProtected,
     counted_once,
     identified,
     worst_protected,
@@ -48,7 +45,7 @@ from .identification import (
 from .means import Means
 from .rankings import Ranking, rank, rankings, with_attackers
 from .report_sources import ReportSources
-from .trade_offs import trade_offs, utility_means, utility_metrics
+from .trade_offs import trade_offs, utility_metrics
 
 #: Intervals that bars are drawn with.
 Whiskers = Literal["speakers", "independent"]
@@ -80,7 +77,7 @@ class ReportData:
     """
 
     results: Results
-    cells: Cells = field(default_factory=lambda: Cells(Measurements.of(())))
+    cells: Cells = field(default_factory=Cells)
     arrays: StoredArrays = field(default_factory=lambda: StoredArrays(()))
     sources: ReportSources = ReportSources()
     unsigned: tuple[str, ...] = ()
@@ -101,16 +98,6 @@ class ReportData:
         places = ((r, (r.condition.system, r.condition.results_folder)) for r in self.others)
         others = (r for r, place in places if place in folders)
         return measurements_of((*self.results.records(), *others))
-
-    @functools.cached_property
-    def attacker_costs(self) -> AttackerCosts:
-        """What attackers cost in the runs that the results are of, where it is known."""
-        costs = [read_costs(path) for path in self.sources.paths]
-        total: dict[str, float] = {}
-        for attacker, seconds in (item for of in costs for item in of.seconds.items()):
-            total[attacker] = total.get(attacker, 0) + seconds
-        commands = {folder: text for of in costs for folder, text in of.commands.items()}
-        return AttackerCosts(total, sum(of.extraction for of in costs), commands)
 
     @functools.cached_property
     def means(self) -> Means:
@@ -139,17 +126,6 @@ class ReportData:
         of_splits = {s: rank(self.means, metric="wer", split=s) for s in self.protocol.splits}
         return {s: ranking for s, ranking in of_splits.items() if ranking.replicates}
 
-    @functools.cached_property
-    def measure_rankings(self) -> list[Ranking]:
-        """Rankings by every measure of speech, where replicates allow to compare systems."""
-        of_measures = (
-            rank(self.means, metric=metric, split=split)
-            for metric in self.cells.measures
-            for split in self.protocol.splits
-            if METRICS[metric].best is not None
-        )
-        return [ranking for ranking in of_measures if ranking.replicates]
-
     @property
     def systems_by_rank(self) -> list[str]:
         """The evaluated systems as they are ranked, those without a rank last; chosen ones as they
@@ -166,27 +142,9 @@ class ReportData:
         return self._with_attackers(ranking)
 
     @functools.cached_property
-    def retrained_rankings(self) -> list[Ranking]:
-        """Rankings under each attack model trained on anonymized speech, where the protocol's
-        averages are under one trained on original speech."""
-        protocol = self.protocol
-        models = protocol.attack_models if protocol.average_attack.asv_model == ORIGINAL else ()
-        of_models = (
-            rank(self.means, metric=protocol.eer, attack_model=a.id, split=self.main_split)
-            for a in models
-            if a.asv_model == ANONYMIZED
-        )
-        return [ranking for ranking in of_models if ranking.ranked]
-
-    @functools.cached_property
     def trade_offs(self) -> Mapping[str, list[Row]]:
         """Privacy and utility of the systems, by split."""
         return {s: trade_offs(self.means, s) for s in self.protocol.splits}
-
-    @functools.cached_property
-    def utility(self) -> Mapping[str, Mapping[str, Mapping[str, Row]]]:
-        """Average utility by split, system and metric."""
-        return {s: utility_means(self.means, s) for s in self.protocol.splits}
 
     @functools.cached_property
     def attacks(self) -> Mapping[str, list[Row]]:
@@ -254,7 +212,7 @@ class ReportData:
         return identified(self.counted_identification)
 
     @functools.cached_property
-    def worst_protected(self) -> Mapping[str, WorstProtected | None]:
+    def worst_protected(self) -> Mapping[str, Row | None]:
         """The speaker of the main split who is identified most often, by system."""
         of_split = [r for r in self.counted_identification if r.condition.split == self.main_split]
         return {

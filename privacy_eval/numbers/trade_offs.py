@@ -8,7 +8,7 @@ from typing import Any
 from ..metrics import of_kind
 from ..results.measurements import Row
 from .attackers import Tried
-from .cells import ORIGINAL_COLUMN, system_column
+from .cells import system_column
 from .means import Means
 
 #: Utility that editions weigh.
@@ -18,13 +18,6 @@ UTILITY = ("wer", "uar")
 def utility_metrics() -> list[str]:
     """List the metrics of utility that systems can be compared by."""
     return [*UTILITY, *of_kind("measures")]
-
-
-def utility_means(means: Means, split: str) -> dict[str, dict[str, Row]]:
-    """Average word error rates, recalls of emotions and measures, by system and metric; original
-    speech first."""
-    columns, metrics = (ORIGINAL_COLUMN, *means.cells.systems), (*UTILITY, *means.cells.measures)
-    return {s: {m: means.of(m, None, split, s) for m in metrics} for s in columns}
 
 
 def with_attackers(
@@ -56,19 +49,12 @@ def with_attackers(
 def trade_offs(means: Means, split: str) -> list[Row]:
     """List the average EERs of systems that have one, each with `utility`: averages of anonymized
     speech, by metric."""
-    protocol, utility = means.protocol, utility_means(means, split)
-    eers = (
-        means.of(protocol.eer, protocol.average_attack_model, split, s) for s in means.cells.systems
-    )
-    return [
-        {
-            **eer,
-            "utility": {
-                metric: mean
-                for metric, mean in utility[eer["system"]].items()
-                if mean["value"] is not None
-            },
-        }
-        for eer in eers
-        if eer["value"] is not None
-    ]
+    protocol, metrics = means.protocol, (*UTILITY, *means.cells.measures)
+    found: list[Row] = []
+    for system in means.cells.systems:
+        eer = means.of(protocol.eer, protocol.average_attack_model, split, system)
+        utility = {m: means.of(m, None, split, system) for m in metrics}
+        if eer["value"] is not None:
+            rated = {m: mean for m, mean in utility.items() if mean["value"] is not None}
+            found.append({**eer, "utility": rated})
+    return found

@@ -12,7 +12,7 @@ from ..metrics.caveats import CAVEATS, WEAK_ATTACKER
 from ..numbers.attackers import Tried, is_weak
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, LEARNT, Attacker, AttackModel
-from ..results.attacker_costs import duration_text
+from ..results.attacker_costs import duration_text, read_costs
 
 #: Mark of attackers that cannot be told from the strongest.
 LIKE_LOWEST = "\u2248"
@@ -178,7 +178,7 @@ def _hints(data: ReportData) -> Iterator[str]:
 
 def _costs(data: ReportData) -> Iterator[str]:
     """Say what the challenge's own and other attackers cost, by their titles."""
-    protocol, costs = data.protocol, data.attacker_costs
+    protocol, costs = data.protocol, read_costs(data.sources.paths)
     known = {a.id: a.title for a in protocol.attackers}
     titles = {name: known.get(name) or name for name in (protocol.own_attacker, *_others(data))}
     cost: dict[str, list[str]] = {}

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from ..errors import enumerated
 from ..io.files import file_names
-from ..metrics import CAVEATS, METRICS, Label, Metric
+from ..metrics import CAVEATS, METRICS, Label, Metric, describe
 from ..metrics.caveats import INCOMPLETE, LEFT_OUT_MARK, marked_text, note_of
 from ..metrics.llr import categorical_tag
 from ..metrics.printed import CHANCE_OF_ZEBRA, escape_latex
@@ -212,19 +212,13 @@ def zebra_category(cell: Row) -> str | None:
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a block: what identifies it, and its rows of values or texts by system;
-    `of_intervals`: only shown with intervals."""
+    """A row of a block: what identifies it, and by system the rows of its values, or what is
+    `printed` without one; `of_intervals`: only shown with intervals."""
 
     data: str
     gender: str = ""
     cells: Mapping[str, Row] = field(default_factory=dict)
-    texts: Mapping[str, str] = field(default_factory=dict)
     of_intervals: bool = False
-
-    @property
-    def systems(self) -> set[str]:
-        """Those with a value."""
-        return {*self.cells, *self.texts}
 
 
 @dataclass(frozen=True)
@@ -264,9 +258,9 @@ def lines_of_sets(
         sets = [(data_set, title, "", "") for data_set, title in named]
     lines = []
     for data_set, title, gender, word in sets:
-        place = metric.key, model, split, data_set, gender
-        found = {s: means.cells.beside((*place, s), systems) for s in systems}
-        lines.append(Line(title, word, {s: cell for s, cell in found.items() if cell is not None}))
+        cells = means.cells.of(systems, metric.key, model, split, data_set, gender)
+        beside = {s: means.cells.beside(cell, systems) for s, cell in cells.items()}
+        lines.append(Line(title, word, beside))
     return lines
 
 
@@ -297,15 +291,15 @@ def table_of_blocks(
     first, number = len(table.columns), 0
     groups, bold = [], set()
     exact: dict[tuple[int, int], str] = {}
+    form = text_with_interval if intervals else cell_text
     for block in blocks:
         rows = []
         for line in block.lines:
-            rows.append((line.data, line.gender)[:first] + _texts(block, line, systems, intervals))
-            if block.metric is not None:
-                exact |= exact_cells(block.metric, number, line.cells, systems, first)
-                best = (
-                    best_columns(block.metric, _ranked(line, systems)) if table.bold_means else ()
-                )
+            texts = (form(line.cells.get(s)) for s in systems)
+            rows.append((*(line.data, line.gender)[:first], *texts))
+            exact |= exact_cells(number, line.cells, systems, first)
+            if block.metric is not None and table.bold_means:
+                best = best_columns(block.metric, _ranked(line, systems))
                 bold |= {(number, first + column) for column in best}
             number += 1
         groups.append(tuple(rows))
@@ -318,20 +312,13 @@ def table_of_blocks(
     return with_bounds(whole, resampled) if resampled else whole
 
 
-def _texts(block: Block, line: Line, systems: Sequence[str], intervals: bool) -> tuple[str, ...]:
-    if block.metric is None:
-        return tuple(line.texts.get(s, "") for s in systems)
-    form = text_with_interval if intervals else cell_text
-    return tuple(line.texts.get(s) or form(block.metric, line.cells.get(s)) for s in systems)
-
-
 def _ranked(line: Line, systems: Sequence[str]) -> dict[int, float]:
     """Return the printed values that may be the best, by column."""
     cells = {n: line.cells[s] for n, s in enumerate(systems) if s in line.cells}
     return {
         n: float(text_of(cell))
         for n, cell in cells.items()
-        if systems[n] != ORIGINAL_COLUMN and not is_withheld(cell)
+        if systems[n] != ORIGINAL_COLUMN and "value" in cell and not is_withheld(cell)
     }
 
 
@@ -347,9 +334,7 @@ def _split_table(means: Means, layout: TableLayout, split: str, name: str) -> Ta
     everyone = (ORIGINAL_COLUMN, *cells.systems)
     found = {
         (metric.key, attack): {
-            s
-            for line in lines_of_sets(means, metric, attack, split, everyone)
-            for s in line.systems
+            s for line in lines_of_sets(means, metric, attack, split, everyone) for s in line.cells
         }
         for metric, attack in pairs
     }
@@ -431,12 +416,12 @@ def _notes(
     yield from cells.notes
 
 
-def cell_text(metric: Metric, cell: Row | None) -> str:
+def cell_text(cell: Row | None) -> str:
     """Return a value with its category and marks; "" for none."""
     if cell is None:
         return ""
     text, caveat = text_of(cell), cell.get("caveat")
-    graded = metric.key == "zebra_individual" and not is_withheld(cell)
+    graded = cell.get("metric") == "zebra_individual" and not is_withheld(cell)
     tag = zebra_category(cell) if graded else None
     text = marked_text(f"{text} {tag}" if tag else text, caveat)
     text += OTHER_SOURCE_MARK * bool(cell.get("other_source"))
@@ -444,10 +429,11 @@ def cell_text(metric: Metric, cell: Row | None) -> str:
     return f"{text}{LEFT_OUT_MARK}" if cell.get("left_out") and not is_marked else text
 
 
-def text_with_interval(metric: Metric, cell: Row | None) -> str:
+def text_with_interval(cell: Row | None) -> str:
     """Return a value as `cell_text`, and its interval in brackets."""
-    bounds = metric.interval(interval_of(cell)) if cell is not None else ""
-    return f"{cell_text(metric, cell)} {bounds}".rstrip()
+    bounds = interval_of(cell) if cell is not None else None
+    interval = describe(cell["metric"]).interval(bounds) if cell is not None and bounds else ""
+    return f"{cell_text(cell)} {interval}".rstrip()
 
 
 def with_bounds(table: Table, systems: Collection[str]) -> Table:
@@ -457,7 +443,7 @@ def with_bounds(table: Table, systems: Collection[str]) -> Table:
 
 
 def exact_cells(
-    metric: Metric, number: int, row: Mapping[str, Row], systems: Sequence[str], first: int
+    number: int, row: Mapping[str, Row], systems: Sequence[str], first: int
 ) -> dict[tuple[int, int], str]:
     """Return the cells of a row, and their places, whose published digits are more than printed.
 
@@ -467,7 +453,7 @@ def exact_cells(
         Of the row, and of the first system's column.
     """
     return {
-        (number, first + column): cell_text(metric, {**cell, "printed": cell["exact"]})
+        (number, first + column): cell_text({**cell, "printed": cell["exact"]})
         for column, s in enumerate(systems)
         if (cell := row.get(s)) is not None and "exact" in cell
     }

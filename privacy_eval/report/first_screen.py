@@ -11,6 +11,7 @@ from ..metrics.caveats import LEVEL
 from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
 from ..numbers.identification import rate_of
 from ..numbers.means import averaged_conditions
+from ..numbers.rankings import rank
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
 from ..results.measurements import Row
@@ -117,12 +118,15 @@ def _published_verdict(data: ReportData) -> str:
         f"Of {counted(len(ranking.ranked), noun)}, {first['system']} leaves the highest "
         f"EER against an attacker {attacker(attack)}: {first['printed']} %"
     )
-    for other in data.retrained_rankings:
-        most = other.ranked[0]
-        sentence += (
-            f"; against an attacker {attacker(protocol.attack(other.attack_model or ''))}, "
-            f"{most['system']} leaves the highest of {len(other.ranked)}: {most['printed']} %"
-        )
+    models = protocol.attack_models if attack.asv_model == ORIGINAL else ()
+    for model in (a for a in models if a.asv_model == ANONYMIZED):
+        under = {"metric": protocol.eer, "attack_model": model.id, "split": data.main_split}
+        if ranked := rank(data.means, **under).ranked:
+            most = ranked[0]
+            sentence += (
+                f"; against an attacker {attacker(model)}, {most['system']} leaves the highest of "
+                f"{len(ranked)}: {most['printed']} %"
+            )
     sentence += f" ({protocol.split_name(data.main_split)}; differences are not tested)"
     original = data.original_eer["printed"]
     return f"{sentence}; 50 % is chance{f', {original} % original speech' * bool(original)}."
@@ -181,8 +185,9 @@ def _verdict(data: ReportData) -> str:
         protocol = data.protocol
         attack = protocol.average_attack.phrase
         under = f" under the {attack} attack model ({protocol.split_name(data.main_split)})"
-        interval = f"{eer} {metric.interval(interval_of(first))}".rstrip()
-        return f"{system} leaves an EER of {interval}{under}; 50 % is chance{published}."
+        return (
+            f"{system} leaves an EER of {_with_interval(first)}{under}; 50 % is chance{published}."
+        )
     second = ranked[1][1]
     how = "better" if len(ranked) == 2 else "best"
     named, following = second["system"], first.get("next")
@@ -248,19 +253,16 @@ def _sentences(
     informed = [a for a in others if a["model"].asv_model == ANONYMIZED and a["attacker"] != own]
     if informed:
         best = min(informed, key=lambda a: float(a["of_present"]))
-        bounds = describe(protocol.eer).interval(interval_of(best))
         yield (
             f"Against an attacker {attacker(best['model'])}, {system} leaves an EER of "
-            f"{best['printed']} % {bounds}".rstrip()
-            + f" ({best['phrase']})."
+            f"{_with_interval(best)} ({best['phrase']})."
         )
     for one in (a for a in evaluated if not a["model"].is_original):
         against = f"Against an attacker {attacker(one['model'])}"
         if one["withheld"]:
             yield f"{against}: no average ({one['why_blank']})."
             continue
-        eer = f"{one['printed']} % {describe(protocol.eer).interval(interval_of(one))}"
-        sentence = f"{against}, {system} leaves an EER of {eer.rstrip()}"
+        sentence = f"{against}, {system} leaves an EER of {_with_interval(one)}"
         if len(one["parts"]) < conditions:
             sentence += f" ({len(one['parts'])} of {conditions} conditions)"
         sentence += "; 50 % is chance"
@@ -317,15 +319,20 @@ def _measured(data: ReportData, system: str, split: str) -> Iterator[str]:
             yield _MEASURED[key].format(values) if key in _MEASURED else usual
 
 
+def _with_interval(mean: Row) -> str:
+    """Write an average with its unit and, if there is one, its interval."""
+    metric = describe(mean["metric"])
+    text = f"{mean['printed']}{' %' * metric.percent} {metric.interval(interval_of(mean))}"
+    return text.rstrip()
+
+
 def _change(data: ReportData, system: str, split: str, metric: str) -> str:
     """Write an average of original and anonymized speech, with intervals; "" without the latter."""
     texts = []
     for column in (ORIGINAL_COLUMN, system_column(system)):
-        mean = data.utility[split][column][metric]
+        mean = data.means.of(metric, None, split, column)
         if mean["value"] is not None:
-            bounds = describe(metric).interval(interval_of(mean))
-            unit = " %" * describe(metric).percent
-            texts.append(f"{mean['printed']}{unit} {bounds}".rstrip())
+            texts.append(_with_interval(mean))
         elif column != ORIGINAL_COLUMN:
             return ""
     return " \u2192 ".join(texts)
@@ -358,16 +365,16 @@ def _worst(data: ReportData, system: str) -> Iterator[str]:
     """Name the least protected speaker: identified most often, or with the lowest DeID."""
     worst = data.worst_protected[system]
     if worst is not None:
-        record = worst.record
-        who, tests = f"speaker {worst.speaker}", counted(worst.n_tests, "test")
-        if worst.tied > 1:
-            who = f"{'all ' * (worst.tied == len(record.speakers))}{worst.tied} speakers alike"
+        record, tied = worst["record"], worst["tied"]
+        who, tests = f"speaker {worst['speaker']}", counted(worst["n_tests"], "test")
+        if tied > 1:
+            who = f"{'all ' * (tied == len(record.speakers))}{tied} speakers alike"
             tests = f"at least {tests} each"
-        chosen = f"; {_highest_of(worst.among)}" * (not (worst.tied > 1 and worst.alike))
+        chosen = f"; {_highest_of(worst['among'])}" * (not (tied > 1 and worst["alike"]))
         attack = data.protocol.attack(record.condition.attack_model or "").phrase
         yield (
             f"Worst protected under the challenge's attack models: {who} "
-            f"({_set(data, record.condition)}), found {worst.text} of the time in "
+            f"({_set(data, record.condition)}), found {rate_of(worst)} of the time in "
             f"{group_text(record.speakers_size, mixed=len(record.genders) > 1)} by the {attack} "
             f"attacker, in {tests}{chosen}."
         )

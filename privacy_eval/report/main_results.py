@@ -10,6 +10,7 @@ from ..numbers.attackers import Tried
 from ..numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, interval_of, system_column
 from ..numbers.means import averaged_conditions
 from ..numbers.report_data import ReportData
+from ..numbers.trade_offs import UTILITY
 from ..results.measurements import Row
 from .attackers_in_words import (
     LIKE_LOWEST,
@@ -238,7 +239,9 @@ def _means(attack: Row, data: ReportData) -> tuple[Row, Mapping[str, Row]]:
     system, split = attack["system"], attack["split"]
     column = ORIGINAL_COLUMN if attack["model"].is_original else system_column(system)
     deid = data.by_system[system].means.of("deid", None, split, column)
-    return attack, {**attack["means"], "deid": deid, **data.unpublished.utility[split][column]}
+    means = data.unpublished.means
+    utility = {m: means.of(m, None, split, column) for m in (*UTILITY, *means.cells.measures)}
+    return attack, {**attack["means"], "deid": deid, **utility}
 
 
 def _row(

@@ -99,7 +99,7 @@ def _blocks(data: ReportData, declared: PaperTable, splits: Sequence[str]) -> It
                 named = (
                     (f"{x.data} {split}" if x.data != _FOLDS else _FOLDS, x) for split, x in lines
                 )
-                lines = [("", replace(x, data=name)) for name, x in named if x.systems]
+                lines = [("", replace(x, data=name)) for name, x in named if x.cells]
             speech = f"{attack.enrollment[0]}{attack.trial[0]}" if attack else ""
             under = f" \u2013 {attack.title} ({speech})" if attack and len(attacks) > 1 else ""
             yield Block(
@@ -126,7 +126,8 @@ def _lines(
         yield replace(line, gender=line.gender * (len(protocol.genders) > 1))
         ranges = recalls_of_folds(data, metric.key, data_set, split) if data_set else {}
         if ranges:
-            yield Line(_FOLDS, texts=ranges, of_intervals=True)
+            cells = {s: {"printed": text} for s, text in ranges.items()}
+            yield Line(_FOLDS, cells=cells, of_intervals=True)
     if len(lines) > 1:
         averages = line_of_averages(data.means, metric, attack, split, systems, lines)
         yield replace(averages, data=AVERAGE if len(weights) > 1 else "Average")
@@ -143,9 +144,9 @@ def _ranks(data: ReportData, split: str) -> Iterator[Block]:
         for threshold in protocol.eer_thresholds:
             reached = [t for t in compared if t["value"] >= threshold]
             rated = ((t["system"], t["utility"].get(metric)) for t in reached)
-            ranks = {s: str(utility_rank(m["value"], reached, metric)) for s, m in rated if m}
+            ranks = ((s, utility_rank(m["value"], reached, metric)) for s, m in rated if m)
             title = f"{100 * threshold:g} %" + ("" if reached else ": none")
-            rows.append(Line(title, texts=ranks))
+            rows.append(Line(title, cells={s: {"printed": str(rank)} for s, rank in ranks}))
         heading = (
             f"Rank by {METRICS[metric].name}, {protocol.split_name(split)}, of the systems with "
             "an average EER of at least"
@@ -155,7 +156,7 @@ def _ranks(data: ReportData, split: str) -> Iterator[Block]:
 
 def _systems(data: ReportData, blocks: Sequence[Block]) -> list[str]:
     """List the systems with any value, in order."""
-    present = {system for block in blocks for line in block.lines for system in line.systems}
+    present = {system for block in blocks for line in block.lines for system in line.cells}
     return [s for s in (ORIGINAL_COLUMN, *data.cells.systems) if s in present]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
 from ..errors import PrivacyEvalError
 from ..metrics import METRICS
+from ..numbers.rankings import rank
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
 from .attackers_in_words import overestimates
@@ -68,7 +70,10 @@ def _ranked_first(data: ReportData, tables: Sequence[Table]) -> list[Table]:
         if table.name == name
     ]
     utility = [*utility_tables(data), *map(ranking_table, data.word_error_rankings.values())]
-    utility += map(ranking_table, data.measure_rankings)
+    measures = [m for m in data.cells.measures if METRICS[m].best is not None]
+    for metric, split in itertools.product(measures, protocol.splits):
+        if (ranking := rank(data.means, metric=metric, split=split)).replicates:
+            utility.append(ranking_table(ranking))
     return [*lead, *utility, *(table for table in tables if table.name not in names.values())]
 
 

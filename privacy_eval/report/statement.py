@@ -224,17 +224,17 @@ def _worst(data: ReportData, system: str, average: float) -> Iterator[str]:
     """Yield how often the person is found who is found most often, if more than on average, both
     above chance, as groups may differ in size."""
     worst = data.worst_protected[system]
-    if worst is None or worst.rate - worst.record.speakers_chance <= average:
+    if worst is None or worst["value"] - worst["chance"] <= average:
         return
-    record = worst.record
-    who, tests = "person is", counted(worst.n_tests, "test")
-    if worst.tied > 1:
-        who, tests = f"{worst.tied} people are each", f"at least {tests} each"
+    record, tied = worst["record"], worst["tied"]
+    who, tests = "person is", counted(worst["n_tests"], "test")
+    if tied > 1:
+        who, tests = f"{tied} people are each", f"at least {tests} each"
     group = group_text(record.speakers_size, mixed=len(record.genders) > 1)
     yield (
-        f"{system}: the least protected {who} found {worst.text} of the time in {group}, in "
-        f"{tests} (chosen as the worst of {worst.among} results, one for each person and attacker, "
-        "so partly by chance)."
+        f"{system}: the least protected {who} found {rate_of(worst)} of the time in {group}, "
+        f"in {tests} (chosen as the worst of {worst['among']} results, one for each person and "
+        "attacker, so partly by chance)."
     )
 
 
@@ -357,8 +357,8 @@ def _strongest(data: ReportData, system: str) -> Iterator[tuple[str, str, str]]:
 
 def _utility(data: ReportData, system: str, metric: str) -> str:
     """Return a mean measure of utility of a system; "" without one."""
-    mean = data.utility[data.main_split].get(system_column(system), {}).get(metric)
-    return "" if mean is None or mean["value"] is None else str(mean["printed"])
+    mean = data.means.of(metric, None, data.main_split, system_column(system))
+    return "" if mean["value"] is None else str(mean["printed"])
 
 
 def _identified(data: ReportData) -> list[tuple[Row, Row]]:

@@ -17,7 +17,7 @@ from ..io.files import file_names
 from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind, withholding_caveat
 from ..metrics.caveats import marked_text
 from ..metrics.registry import Kind
-from ..numbers.cells import interval_of
+from ..numbers.cells import interval_of, is_withheld
 from ..numbers.groups import lacking_groups
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import CHALLENGE_ATTACKERS, ORIGINAL, SPEECH
@@ -231,7 +231,7 @@ def _strongest_attacks(data: ReportData, system: str) -> SplitTable:
     protocol = data.protocol
     attacks = {a.id for a in protocol.attack_models if not a.is_original}
     records = [r for r in data.results.verification if r.condition.attack_model in attacks]
-    rows = _of_sets(data).select(attack_model=attacks)
+    rows = data.cells.rows.select(attack_model=attacks)
     sets = rows.groups("split", "data_set", "gender")
     several = [key for key, of in sets.items() if len({row["attack_model"] for row in of}) > 1]
     metrics = (key for key, m in of_kind("scores").items() if m.best and m.strongest)
@@ -258,8 +258,7 @@ def _strongest_attacks(data: ReportData, system: str) -> SplitTable:
 
 def _least_private(rows: Measurements, key: str) -> dict[Key, str]:
     """Write the least private value of each trial set, and whose it is, unless all are withheld."""
-    of_metric, metric = rows.select(metric=key), describe(key)
-    values = (row for row in of_metric if withholding_caveat(row["caveats"], key) is None)
+    values, metric = (r for r in rows.select(metric=key) if not is_withheld(r)), describe(key)
     by_set = grouped(values, lambda row: (row["split"], row["data_set"], row["gender"]))
     chosen = min if metric.best == "higher" else max
     least = {place: chosen(of, key=lambda r: float(r["value"])) for place, of in by_set.items()}

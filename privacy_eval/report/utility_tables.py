@@ -39,8 +39,7 @@ def _utility(data: ReportData, split: str) -> Table | None:
     for metric in metrics:
         lines = []
         for name, data_set, gender in _rows_of_sets(protocol, metric, split):
-            found = ((s, cells.get(metric, None, split, data_set, gender, s)) for s in systems)
-            lines.append(Line(name, "", {s: cell for s, cell in found if cell is not None}))
+            lines.append(Line(name, "", cells.of(systems, metric, None, split, data_set, gender)))
         if lines := [line for line in lines if line.cells]:
             heading = Label(*describe(metric).heading)
             blocks.append(Block(heading, tuple(lines), describe(metric)))
@@ -91,7 +90,7 @@ def _incomplete(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
     """Yield systems with some metric of utility but not another."""
     for system in data.cells.systems:
         means = {
-            m: data.utility[split][system][m]["value"]
+            m: data.means.of(m, None, split, system)["value"]
             for m in UTILITY
             if any(d.weight for d in decoded_sets(data.protocol, m))
         }

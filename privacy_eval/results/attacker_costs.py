@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,10 +36,15 @@ def write_costs(out: Path, costs: AttackerCosts) -> None:
         write_text(path, text)
 
 
-def read_costs(results: Path) -> AttackerCosts:
-    """Read the costs beside a results file; none if there is no such file."""
-    path = results.with_name(_NAME)
-    return from_plain(AttackerCosts, load_json(path), str(path)) if path.is_file() else _NONE
+def read_costs(results: Iterable[Path]) -> AttackerCosts:
+    """Read the costs beside results files, added up; none where there is no such file."""
+    paths = (path.with_name(_NAME) for path in results)
+    costs = [from_plain(AttackerCosts, load_json(p), str(p)) for p in paths if p.is_file()]
+    seconds: Counter[str] = Counter()
+    for of in costs:
+        seconds.update(of.seconds)
+    commands = {folder: text for of in costs for folder, text in of.commands.items()}
+    return AttackerCosts(seconds, sum(of.extraction for of in costs), commands)
 
 
 def duration_text(seconds: float) -> str:

@@ -13,7 +13,7 @@ from ..metrics.caveats import FEW_SPEAKERS, STATED, caveats_of
 from ..metrics.groups import GroupErrors, GroupValues
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
-from .measurements import CIRCUMSTANCES, COUNTS, Measurements
+from .measurements import CIRCUMSTANCES, COUNTS, WHOLE, Measurements
 from .measurements import measured as _row
 
 #: Any of the records of `records`, which imports this module.
@@ -29,10 +29,13 @@ def measurements_of(records: Iterable[Record]) -> Measurements:
     return Measurements.of(row for record in records for row in rows_of(record))
 
 
-def rows_of(record: Record) -> Rows:
-    """Yield the rows of a record, each with the circumstances and counts of the record."""
+def rows_of(record: Record, *, whole: bool = False) -> Rows:
+    """Yield the rows of a record, each with the circumstances and counts of the record; `whole`:
+    only those of whole sets."""
     shared = _shared(record)
     for row in _KINDS.get(type(record).__name__, _of_values)(record):
+        if whole and not row.keys().isdisjoint(WHOLE):
+            continue
         caveats = {**record.caveats, **row.get("caveats", {})}
         concerning = caveats_of(caveats, row.get("variant", ""))
         row["caveats"] = {k: r for k, r in concerning.items() if CAVEATS[k].concerns(row["metric"])}

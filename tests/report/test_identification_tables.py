@@ -94,7 +94,7 @@ def test_the_worst_protected_is_found_most_above_chance() -> None:
         large, speakers_size=20, speakers=(SpeakerLinkage("many", 100, 0.68, 0.68, 0.68),)
     )
     worst = worst_protected((small, large))
-    assert worst is not None and (worst.speaker, worst.rate) == ("many", 0.68)
+    assert worst is not None and (worst["speaker"], worst["value"]) == ("many", 0.68)
 
 
 def test_the_strongest_attacker_finds_most_above_chance() -> None:

@@ -221,9 +221,10 @@ def test_what_published_values_say_about_a_system(
 ) -> None:
     """Values at the ends are within; a value of another edition says nothing."""
     eers = {"A": 0.1, "B": 0.2999, "C": 0.3, "D": 0.35, "E": 0.36}
-    others = [SimpleNamespace(system=s, value=v, interval=None) for s, v in eers.items()]
-    own = SimpleNamespace(system="mine", value=0.32, interval=interval)
-    ranked = sorted([*others, own], key=lambda r: -r.value)
+    low, high = interval or (None, None)
+    rows: list[dict[str, Any]] = [{"system": s, "value": eer} for s, eer in eers.items()]
+    rows.append({"system": "mine", "value": 0.32, "low": low, "high": high})
+    ranked = sorted(rows, key=lambda row: -row["value"])
     ranking = SimpleNamespace(ranked=ranked, own={"mine"}, by_strongest=False)
     data: Any = SimpleNamespace(
         main_ranking=ranking,

@@ -111,10 +111,10 @@ def test_thresholds_by_hand() -> None:
 
 
 def test_thresholds_within_an_interval_are_named() -> None:
-    bounds = {"a": None, "b": (0.29, 0.33), "c": (0.31, 0.39), "d": (0.35, 0.41)}
+    bounds = {"a": (None, None), "b": (0.29, 0.33), "c": (0.31, 0.39), "d": (0.35, 0.41)}
     systems = [
-        SimpleNamespace(system=s, utility={"wer": 0.1} if s != "d" else {}, interval=of)
-        for s, of in bounds.items()
+        {"system": s, "utility": {"wer": {}} if s != "d" else {}, "low": low, "high": high}
+        for s, (low, high) in bounds.items()
     ]
     data = SimpleNamespace(protocol=PROTOCOL, trade_offs={"test": systems})
     note = threshold_note(cast(ReportData, data), "test")
@@ -345,7 +345,7 @@ def test_word_error_rates_without_interval_are_named_beside_scores_with_one() ->
 
 def test_the_first_screen_tells_utility_with_its_uncertainty() -> None:
     results = resampled({"a": (1, 9, 4, 7), "b": (6, 14, 9, 12)})
-    mean = data_of(results).utility["test"]["a"]["wer"]
+    mean = data_of(results).means.of("wer", None, "test", "a")
     low, high = mean["low"], mean["high"]
     words = sentences_of(results, "Words")
     assert f"5.25 % [{100 * low:.2f}, {100 * high:.2f}] wrong" in words[1]

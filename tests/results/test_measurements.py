@@ -31,6 +31,8 @@ def test_selection_by_loops(rows: list[dict[str, Any]], wanted: dict[str, Any]) 
     assert table.to_rows() == blank and len(table) == len(rows)
     chosen = [r for r in blank if all(r.get(k) == v for k, v in wanted.items())]
     assert table.select(**wanted).to_rows() == chosen
+    for _ in range(2):  # the second time by the index of the first
+        assert table.find(**wanted) == next(iter(chosen), None)
     several = {name: ["a", None] for name in wanted}
     chosen = [r for r in blank if all(r.get(k) in ("a", None) for k in wanted)]
     assert table.select(**several).to_rows() == chosen

@@ -17,7 +17,7 @@ from privacy_eval.metrics.groups import (
     GroupValues,
     TargetStratum,
 )
-from privacy_eval.results.rows import measurements_of
+from privacy_eval.results.rows import measurements_of, rows_of
 
 VALUES = GroupValues(90, 900, 7, eer=0.2, cllr_min=0.6, rank1=0.5)
 INTERVALS = {"eer": (0.1, 0.3)}
@@ -54,6 +54,9 @@ def test_values_of_some_trials_have_their_counts_and_intervals(
     assert {*numbers} == OF_VALUES and len(numbers) == 3
     for row in found:
         assert row["variant"] == "exact" and COUNTS.items() <= row.items()
+    record = replace(imported(B1).verification[-1], **of)
+    of_sets = [row for row in rows_of(record) if not row.keys() & place.keys()]
+    assert list(rows_of(record, whole=True)) == of_sets and of_sets
 
 
 def test_the_test_of_a_group_is_a_difference_to_the_others() -> None:

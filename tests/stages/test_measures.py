@@ -19,6 +19,7 @@ from support import Run, cli
 from privacy_eval import PrivacyEvalError
 from privacy_eval.errors import OPTIONAL, UsageError, missing_library
 from privacy_eval.numbers.cells import ORIGINAL_COLUMN, cells_from_results
+from privacy_eval.numbers.rankings import rank
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol, protocol_from_dict
@@ -212,9 +213,7 @@ def test_report_tables_and_plane_show_measures(measured: Tree) -> None:
     assert [a.get_ylabel() for a in axes[:2]] == ["DNSMOS OVRL", "PER to original speech, %"]
     sentences = " ".join(s for _, of in front(data).answers for s in of)
     assert "DNSMOS 3.0" in sentences and "100.00 %" in sentences
-    (ranking,) = [
-        r for r in data.measure_rankings if (r.metric, r.split) == ("dnsmos_ovrl", "test")
-    ]
+    ranking = rank(data.means, metric="dnsmos_ovrl", split="test")
     assert [r["system"] for r in ranking.ranked] == ["B1", "B2"]
     following = ranking.ranked[0]["next"]
     assert [following[name] for name in ("value", "low", "high")] == pytest.approx([1, 1, 1])

@@ -122,7 +122,9 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     cells, protocol = data.cells, data.protocol
     original = next((a.asv_model for a in protocol.attack_models if a.is_original), None)
     models = [a for a in protocol.attack_models if not a.is_original]
-    attacks = tuple(a.id for a in models if cells.has(protocol.eer, a.id))
+    of_systems = cells.rows.select(metric=protocol.eer, system=cells.systems)
+    present = of_systems.values("attack_model")
+    attacks = tuple(a.id for a in models if a.id in present)
     untrained = tuple(a.id for a in models if original in (None, a.asv_model))
     trained = tuple(a for a in attacks if a not in untrained)
     of_scores = untrained
@@ -209,9 +211,7 @@ def _panels(
         names = (ORIGINAL_COLUMN, *data.cells.systems)
         if attack is not None:
             names = (ORIGINAL_COLUMN,) if attack == ORIGINAL_ATTACK else data.cells.systems
-        place = metric, attack, split, data_set.id, gender
-        found = ((s, data.cells.get(*place, s)) for s in names)
-        return {s: cell for s, cell in found if cell is not None}
+        return data.cells.of(names, metric, attack, split, data_set.id, gender)
 
     if describe(metric).kind == "matrices":
         return _group({place: {s: values(None, s.key) for s in series}}, systems)
