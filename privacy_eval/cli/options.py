@@ -7,13 +7,15 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..choices import ENCODERS, FIGURE_FORMATS
 from ..errors import PrivacyEvalError, UsageError, in_job, printable
+from ..io.csv_text import csv_text
 from ..io.files import refuse_symlinks_below
+from ..io.schema import to_plain
 from ..options import (
     choice,
     described,
@@ -24,6 +26,9 @@ from ..options import (
     value,
 )
 from ..stages.options import FOLDERS, MetricOptions
+
+if TYPE_CHECKING:
+    from ..report.single_files import Found
 
 #: Environment variable: file of the messages that a run of a recipe has logged, see `log_once`.
 LOGGED = "PRIVACY_EVAL_LOGGED"
@@ -37,8 +42,8 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 #: `shared` : str, names of further options of `SHARED`;
 #: `kinds` : tuple of type, dataclasses of whose fields options are made;
 #: `either` : str, names of options of which exactly one is required;
-#: `rules` : of (option, other, text): an option, one that it needs or, after `!`, excludes, and
-#: what is said otherwise.
+#: `rules` : of (options, others, text): options, those that each of them needs or, after `!`, one
+#: that each excludes, and what is said otherwise, with the option in the place of `{}`.
 Options = dict[str, Any]
 _ABOUT = {"example", "shared", "kinds", "either", "rules"}
 
@@ -147,7 +152,11 @@ SHARED: dict[str, dict[str, Any]] = {
         "NAME", "of FILE.onnx: wespeaker, sherpa, 3dspeaker or FILE.yaml; default: its metadata"
     ),
     "--variant": choice(["challenge", "exact", "both"], default="both"),
-    "--format": choice(["text", "json"], default="text"),
+    "--format": choice(
+        ["text", "csv", "json", "latex", "markdown"],
+        "csv: a row per number, rates as fractions; latex: booktabs",
+        default="text",
+    ),
     "--formats": value(
         "LIST",
         "files of tables also as md, txt, beside LaTeX and tables.csv with all cells",
@@ -185,10 +194,13 @@ def add_options(parser: argparse.ArgumentParser, options: Options) -> None:
 
 def check_rules(options: Options, arguments: argparse.Namespace) -> None:
     """Refuse options that do not go together."""
-    given = vars(arguments)
-    for option, other, text in options.get("rules", ()):
-        if given[option] and bool(given[other.lstrip("!")]) == other.startswith("!"):
-            raise UsageError(text)
+    given = {"metric": arguments.user_metrics} if "user_metrics" in arguments else {}
+    given |= vars(arguments)
+    for names, others, text in options.get("rules", ()):
+        there = all(given[other] for other in others.lstrip("!").split())
+        for name in names.split() if there == others.startswith("!") else ():
+            if given[name]:
+                raise UsageError(text.format(f"--{name.replace('_', '-')}"))
 
 
 def use_one_thread() -> None:
@@ -298,23 +310,29 @@ def log(text: str) -> None:
         sys.stderr = open(os.devnull, "w")
 
 
+def print_found(found: Found, form: str) -> None:
+    """Print what a verb on single files found in the format that was asked for."""
+    if form == "json":
+        print_json(found.plain)
+    elif form == "csv":
+        from ..results.measurements import Measurements
+
+        print(csv_text(Measurements.of(found.rows).lines), end="")
+    else:
+        from ..report.table_formats import FORMATS
+
+        print("\n".join(FORMATS[form].file(table) for table in found.tables), end="")
+
+
 def print_json(content: object) -> None:
     """Print results as JSON, as `to_plain` makes them plain."""
     import json
 
-    from ..io.schema import to_plain
-
     print(json.dumps(to_plain(content), indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def refuse_given(arguments: argparse.Namespace, names: Iterable[str], why: str) -> None:
-    """Refuse the first of the options that was given."""
-    for name in names:
-        if vars(arguments).get(name):
-            raise UsageError(f"--{name.replace('_', '-')} {why}")
-
-
-def check_plot(file: Path | None) -> None:
-    """Refuse a plot of another format than those that can be written."""
-    if file is not None and file.suffix[1:] not in FIGURE_FORMATS:
-        raise UsageError(f"--plot: {file}: expected a name that ends in pdf, png or tex")
+def plot_file(text: str) -> Path:
+    """Parse the name of a plot in a format that can be written."""
+    if Path(text).suffix[1:] not in FIGURE_FORMATS:
+        raise argparse.ArgumentTypeError(f"{text}: expected a name that ends in pdf, png or tex")
+    return Path(text)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from ..choices import ALIGNMENTS, FOLDS, LEAST_FOLDS, VARIANTS
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, located
+from ..io.files import OPEN_END, write_text
 from ..options import choice, flag, path, positive, value
 from . import metrics
-from .options import Options, log, refuse_given
+from .options import Options, log
 
 if TYPE_CHECKING:
     from ..asv.inputs import Enrollment
@@ -35,11 +36,22 @@ _FOLDS = f"of speakers, who are never scored by a model that was trained on them
 _OF_PARTS = "trial key, if the scores have no labels; it may list the trials of all parts"
 _VARIANT = "challenge: the toolkit's numbers (default); exact: the paper's"
 
+_ALONE = "--standardize and --lda go with --backend cosine, without --align"
+_COHORT = "cohort cohort_anonymized cohort_spk2utt"
+_NORMALIZES = "score normalization needs --cohort, --cohort-anonymized, --cohort-spk2utt"
+
 VERBS: dict[str, Options] = {
     "asv-scores": {
         "example": "--backend cosine --enroll-vectors e.scp --spk2utt spk2utt "
         "--trial-vectors t.scp --trials trials --out scores",
         "shared": "model backend scp-base allow-missing allow-pipes allow-outside",
+        "rules": (
+            ("lda_utt2spk lda_dim lda_ridge", "lda", "{} goes with --lda"),
+            ("lda", "lda_utt2spk", "{} needs --lda-utt2spk"),
+            ("lda standardize", "!align", _ALONE),
+            (f"align_from align_to {_COHORT} top", "align", "{} goes with --align"),
+            (f"{_COHORT} top", _COHORT, _NORMALIZES),
+        ),
         "--enroll-vectors": path("SCP", required=True),
         "--spk2utt": path("F", "of the enrollment", required=True),
         "--enrolls": path("F", "enroll only these utterances"),
@@ -108,17 +120,9 @@ VERBS: dict[str, Options] = {
 }
 
 
-_PAIRS = ("align_from", "align_to")
-
-_LDA = ("lda_utt2spk", "lda_dim", "lda_ridge")
-
-_COHORT = ("cohort", "cohort_anonymized", "cohort_spk2utt")
-
-
 def run_asv_scores(arguments: argparse.Namespace) -> int:
     from ..asv.inputs import load_enrollment
     from ..asv.trials import score_trials
-    from ..io.files import write_text
     from ..io.scores import format_scores, read_trial_list
     from .inputs import load_model, load_vectors
 
@@ -149,30 +153,13 @@ def run_asv_scores(arguments: argparse.Namespace) -> int:
 
 
 def _check_alignment(arguments: argparse.Namespace) -> None:
-    """Refuse options of alignment and normalization that do not go together."""
-
-    def names(options: tuple[str, ...]) -> str:
-        return ", ".join(f"--{option.replace('_', '-')}" for option in options)
-
-    def given(options: tuple[str, ...]) -> list[str]:
-        return [option for option in options if vars(arguments)[option] is not None]
-
-    if not arguments.lda:
-        refuse_given(arguments, _LDA, "goes with --lda")
-    elif arguments.lda_utt2spk is None:
-        raise UsageError("--lda needs --lda-utt2spk")
-    alone = arguments.backend == "cosine" and arguments.align is None
-    if (arguments.lda or arguments.standardize) and not alone:
-        raise UsageError("--standardize and --lda go with --backend cosine, without --align")
-    if arguments.align is None:
-        refuse_given(arguments, (*_PAIRS, *_COHORT, "top"), "goes with --align")
-        return
-    if arguments.backend != "cosine":
+    """Refuse what rules cannot say."""
+    if arguments.backend != "cosine" and (arguments.lda or arguments.standardize):
+        raise UsageError(_ALONE)
+    if arguments.align is not None and arguments.backend != "cosine":
         raise UsageError("--align goes with --backend cosine")
-    if arguments.align != "none" and len(given(_PAIRS)) < len(_PAIRS):
-        raise UsageError(f"--align {arguments.align} needs {names(_PAIRS)}")
-    if 0 < len(given(_COHORT)) < len(_COHORT) or (given(("top",)) and not given(_COHORT)):
-        raise UsageError(f"score normalization needs {names(_COHORT)}")
+    if arguments.align not in (None, "none") and not (arguments.align_from and arguments.align_to):
+        raise UsageError(f"--align {arguments.align} needs --align-from, --align-to")
 
 
 def _aligned(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> Scorer:
@@ -286,7 +273,6 @@ def run_text_scores(arguments: argparse.Namespace) -> int:
     """Score the trials; log what the scores do not say."""
     from ..asv.inputs import load_enrollment
     from ..attackers.words import words_of_trials
-    from ..io.files import write_text
     from ..io.scores import format_scores
     from ..metrics.trials import Trials
 
@@ -376,7 +362,6 @@ def _log_overlap(
 
 def run_fuse_scores(arguments: argparse.Namespace) -> int:
     from ..attackers.fusion import fuse_scores
-    from ..io.files import write_text
     from ..io.scores import format_scores, read_scores, read_trials, with_speakers
     from ..metrics.pairing import score_table
 
@@ -395,7 +380,6 @@ def run_fuse_scores(arguments: argparse.Namespace) -> int:
 
 def run_count(arguments: argparse.Namespace) -> int:
     from ..io.counts import count_shard, write_counts
-    from ..io.files import OPEN_END
 
     inputs = [p.resolve() for p in (arguments.scores, arguments.trials) if p is not None]
     if arguments.out.resolve() in inputs:

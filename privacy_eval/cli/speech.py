@@ -5,24 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..choices import ENCODERS, MODEL_NAMES
-from ..errors import PrivacyEvalError, abbreviate, counted, located
+from ..errors import PrivacyEvalError, abbreviate, counted, located, missing_library
 from ..options import choice, fill, flag, number, path, positive, value
 from ..stages.options import McAdamsOptions
 from ..version import ROOT
-from .options import Options, log, print_json, progress, use_one_thread
+from .options import Options, log, progress, use_one_thread
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from ..speech.audio import AudioReader
-
-    Extracted = tuple[str, Iterator[tuple[str, NDArray[np.float32] | None]]]
+    from ..report.single_files import Found
     from ..speech.utility import PhoneRecognizer
 
 _SCP_BASE = "base folder of relative paths in wav.scp; default: . or else the data folder"
@@ -219,7 +214,6 @@ def run_get_model(arguments: argparse.Namespace) -> int:
 
 def _get(name: str, more: list[str], arguments: argparse.Namespace) -> None:
     """Bring a model into the cache, and print its files."""
-    from ..errors import missing_library
     from ..speech.models import LIBRARIES, MODELS, cached_files, get_model, missing_packages
 
     model, cache, file = MODELS[name], arguments.cache, arguments.model_file
@@ -267,7 +261,7 @@ def run_xvectors(arguments: argparse.Namespace) -> int:
 
     from ..asv.model_folder import save_vectors
     from ..io.data_dir import read_utt2spk, utterance_of
-    from .audio import audio_reader, log_remarks
+    from .audio import audio_reader, encoder_vectors, kaldi_vectors, log_remarks
 
     utt2spk, base = arguments.data / "utt2spk", arguments.scp_base or Path()
     read_utt2spk(utt2spk)  # fail before the work, not after it
@@ -276,7 +270,9 @@ def run_xvectors(arguments: argparse.Namespace) -> int:
         whole, reader = len(reader.ids), reader.cropped(arguments.crop)
         if short := whole - len({*map(utterance_of, reader.ids)}):
             log(f"privacy-eval: {counted(short, 'utterance')} shorter than {arguments.crop:g} s")
-    network, extracted = (_with_encoder if arguments.encoder else _with_kaldi)(arguments, reader)
+    network, extracted = (encoder_vectors if arguments.encoder else kaldi_vectors)(
+        arguments, reader
+    )
     vectors = {}
     for done, (name, vector) in enumerate(extracted, 1):
         if vector is not None:
@@ -304,45 +300,6 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         arguments.usage_error("--encoder excludes --model, --network, --mfcc-config, --vad-config")
 
 
-def _with_kaldi(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
-    """Return the digest of the network and the vectors of the utterances."""
-    from ..speech.xvector import assumed_sizes, load_extractor, utterance_vectors
-    from .audio import feature_options, iterate_features
-
-    options, vad = feature_options(arguments)
-    extractor = load_extractor(arguments.model, network=arguments.network)
-    if arguments.model is not None and (assumption := assumed_sizes(extractor.sha256)):
-        log(f"privacy-eval: {arguments.model}: {assumption}")
-    features = iterate_features(arguments, reader, options)
-    return extractor.sha256["final.raw"], utterance_vectors(extractor, reader, features, vad)
-
-
-def _with_encoder(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
-    """Return the digest of the encoder and the vectors of the utterances; utterances without
-    vector are logged, and an error at the end without --allow-missing, unless they are crops."""
-    from ..speech.encoders import encode_utterances
-    from .inputs import chosen_encoder
-
-    choice = chosen_encoder(arguments)
-    assert choice is not None
-    encoder = choice.load()
-    refused: list[str] = []
-
-    def refuse(name: str, error: PrivacyEvalError) -> None:
-        log(f"privacy-eval: no vector: {error}")
-        refused.append(name)
-
-    def vectors() -> Iterator[tuple[str, NDArray[np.float32] | None]]:
-        yield from encode_utterances(encoder, reader, refused=refuse)
-        if refused and not arguments.allow_missing and arguments.crop is None:
-            raise PrivacyEvalError(
-                f"{arguments.data}: {counted(len(refused), 'utterance')} without a vector: "
-                f"{abbreviate(refused)} (--allow-missing leaves them out); nothing written"
-            )
-
-    return choice.identity(encoder.sha256), vectors()
-
-
 def run_recognize(arguments: argparse.Namespace) -> int:
     from ..products.freshness import bring_up_to_date
     from ..stages.access import TreeAccess
@@ -351,14 +308,7 @@ def run_recognize(arguments: argparse.Namespace) -> int:
     base, out = arguments.scp_base or Path(), arguments.out
     command = UserCommand(arguments.recognizer, base, Path.cwd(), "recognizer")
     out.mkdir(parents=True, exist_ok=True)
-    access = TreeAccess(
-        base,
-        out,
-        arguments.data,
-        arguments.allow_pipes,
-        arguments.allow_outside,
-        arguments.allow_missing,
-    )
+    access = fill(TreeAccess, arguments, tree=base, results=out, keys=arguments.data)
     product = Recognition(str(out), arguments.data, out, command, access).product()
     outcome = bring_up_to_date([product], access.inputs, allow_missing=arguments.allow_missing)
     outcome.raise_failed()
@@ -371,42 +321,40 @@ def run_recognize(arguments: argparse.Namespace) -> int:
     return 1 if outcome.missing else 0
 
 
-def run_quality(arguments: argparse.Namespace) -> int:
+def run_quality(arguments: argparse.Namespace) -> Found:
     import numpy as np
 
     from ..metrics.caveats import CAVEATS, LEVEL, MOST_LEVEL_DIFFERENCE, OTHER_LEVEL
+    from ..report.single_files import Found, ends, number_table
     from ..speech.utility import QUALITIES, level_db, load_dnsmos
     from .audio import audio_reader, speaker_intervals, utterance_values
 
     dnsmos = load_dnsmos(arguments.cache)
     reader = audio_reader(arguments, mix=True)
     rated = utterance_values(arguments, reader, lambda _, audio: dnsmos.rate(audio))
-    values = np.array([[rated[u][q] for u in rated] for q in QUALITIES])
-    intervals = speaker_intervals(arguments, list(rated), np.ones(len(rated), np.int64), values)
-    mean = dict(zip(QUALITIES, values.mean(axis=1).tolist(), strict=True))
-    interval = dict(zip(QUALITIES, intervals, strict=True)) if intervals else None
+    values = {q: {u: of[q] for u, of in rated.items()} for q in QUALITIES}
+    interval = speaker_intervals(arguments, values)
+    mean = {q: float(np.mean([*of.values()])) for q, of in values.items()}
     if arguments.original is not None:
         other = audio_reader(arguments, mix=True, data=arguments.original)
         levels = utterance_values(arguments, other, lambda _, audio: level_db(audio))
         difference = mean[LEVEL] - sum(levels.values()) / len(levels)
         if abs(difference) > MOST_LEVEL_DIFFERENCE:
             log(f"privacy-eval: warning: {CAVEATS[OTHER_LEVEL].reason}: {difference:+.1f} dB")
-    if arguments.format == "json":
-        plain = {"utterances": rated, "mean": mean, "interval": interval}
-        print_json(plain)
-        return 0
-    for quality in QUALITIES:
-        text = f"{quality.upper():<5} {mean[quality]:.3f}"
-        if interval:
-            low, high = interval[quality]["low"], interval[quality]["high"]
-            text += f", 95 % interval over speakers: {low:.3f} .. {high:.3f}"
-        print(text)
-    return 0
+    plain = {"utterances": rated, "mean": mean, "interval": interval}
+    names = {q: q if q == LEVEL else f"dnsmos_{q}" for q in QUALITIES}
+    rows = [
+        {"metric": names[q], "value": mean[q], **ends(interval and interval[q])} for q in QUALITIES
+    ]
+    return Found(plain, rows, [number_table("quality", _of_utterances(arguments, rated), rows)])
 
 
-def run_phones(arguments: argparse.Namespace) -> int:
-    import numpy as np
+def _of_utterances(arguments: argparse.Namespace, values: Mapping[str, object]) -> str:
+    return f"{arguments.data}: {counted(len(values), 'utterance')}"
 
+
+def run_phones(arguments: argparse.Namespace) -> Found:
+    from ..report.single_files import Found, ends, number_table
     from ..speech.utility import load_phone_recognizer, phone_errors
     from .audio import audio_reader, speaker_intervals, utterance_values
 
@@ -427,28 +375,18 @@ def run_phones(arguments: argparse.Namespace) -> int:
         lambda name, audio: phone_errors(references[name], recognizer.recognize(audio)),
         [name for name in reader.ids if name in references],
     )
-    phones = np.array([counts.words for counts in found.values()], np.int64)
-    errors = np.array([counts.errors for counts in found.values()], np.int64)
-    if not phones.sum():
+    utterances = {n: {"errors": c.errors, "phones": c.words} for n, c in found.items()}
+    errors, phones = ({n: of[key] for n, of in utterances.items()} for key in ("errors", "phones"))
+    counts = {"errors": sum(errors.values()), "phones": sum(phones.values())}
+    if not counts["phones"]:
         raise PrivacyEvalError(f"{arguments.data}: the references have no phones")
-    intervals = speaker_intervals(arguments, list(found), phones, errors[None])
-    per = float(errors.sum() / phones.sum())
-    if arguments.format == "json":
-        plain = {
-            "errors": int(errors.sum()),
-            "phones": int(phones.sum()),
-            "per": per,
-            "interval": intervals[0] if intervals else None,
-            "utterances": {n: {"errors": c.errors, "phones": c.words} for n, c in found.items()},
-        }
-        print_json(plain)
-        return 0
-    text = f"PER {100 * per:.2f} % ({errors.sum()} / {phones.sum()})"
-    if intervals:
-        low, high = 100 * intervals[0]["low"], 100 * intervals[0]["high"]
-        text += f", 95 % interval over speakers: {low:.2f} .. {high:.2f} %"
-    print(text)
-    return 0
+    intervals = speaker_intervals(arguments, {"per": errors}, phones)
+    bounds, per = intervals and intervals["per"], counts["errors"] / counts["phones"]
+    plain = {**counts, "per": per, "interval": bounds, "utterances": utterances}
+    metric = "per" if arguments.reference_text else "per_original"
+    row: dict[str, object] = {"metric": metric, "value": per, **ends(bounds)}
+    row |= {f"n_{name}": number for name, number in counts.items()}
+    return Found(plain, [row], [number_table("phones", _of_utterances(arguments, found), [row])])
 
 
 def _references(
@@ -466,10 +404,10 @@ def _references(
     return utterance_values(arguments, reader, lambda _, audio: recognizer.recognize(audio), shared)
 
 
-def run_pitch(arguments: argparse.Namespace) -> int:
+def run_pitch(arguments: argparse.Namespace) -> Found:
     from ..io.data_dir import read_utt2spk
-    from ..io.results_txt import ResultsTxt, format_results_txt
     from ..metrics.utility import mean_and_std, mismatched_pairs, pitch_correlation
+    from ..report.single_files import Found, number_table
     from ..speech.utility import tracks_of
 
     original, anonymized = (
@@ -508,13 +446,8 @@ def run_pitch(arguments: argparse.Namespace) -> int:
         text = "lengths differ by more than 20 %, and stretching lowers the correlation"
         log(f"privacy-eval: warning: {text}: {len(stretched)} ({abbreviate(stretched)})")
     name = arguments.name or arguments.original.resolve().name
-    if arguments.format == "json":
-        of_set = {"mean": mean, "std": std, "chance": chance}
-        plain = {**of_set, "stretched": stretched, "utterances": correlations}
-        print_json(plain)
-        return 0
-    values = {"pitch_correlation_mean": mean, "pitch_correlation_std": std}
-    if chance is not None:
-        values["pitch_correlation_chance"] = chance
-    print(format_results_txt(ResultsTxt(utility={name: values})), end="")
-    return 0
+    of_set = {"mean": mean, "std": std, "chance": chance}
+    plain = {**of_set, "stretched": stretched, "utterances": correlations}
+    known = {f"pitch_correlation_{key}": v for key, v in of_set.items() if v is not None}
+    rows = [{"name": name, "metric": key, "value": value} for key, value in known.items()]
+    return Found(plain, rows, [number_table("pitch", f"Pitch of {name}", rows)])

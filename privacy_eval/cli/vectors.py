@@ -9,10 +9,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, UsageError, counted, located
+from ..io.csv_text import csv_text
+from ..io.files import atomic_path, write_text
+from ..io.names import sessions_of
+from ..io.schema import to_plain
 from ..options import path, sizes, value
 from ..stages.options import AmountOptions, AttributeOptions, GalleryOptions
-from .group_options import BY, plain_groups, print_rates, read_by
-from .options import Options, check_plot, log, print_json, progress, refuse_given
+from .group_options import BY, Groups, group_rows, group_tables, plain_groups, read_by
+from .options import Options, log, plot_file, progress
 
 if TYPE_CHECKING:
     from ..asv.galleries import Gallery, GalleryTests, KnownSpeech
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
     from ..attackers.attributes import AttributeInference
     from ..io.vectors import Vectors
     from ..metrics.amount import Amount, AmountCurve
+    from ..report.single_files import Found
+    from ..report.table import Table
 
 _GALLERY_SIZES = "default: 2,5,10,20,... and all enrolled speakers"
 _FROM_SCORES = (
@@ -29,6 +35,11 @@ _FROM_SCORES = (
 _UTT2DUR = "with --sentences: durations of test utterances, to tell the seconds of tests"
 _PLOT = "also plot the error rates by the amount of speech: a pdf, png or tex file"
 _LABELS = "table of speakers or utterances, and its column; or spk2gender"
+
+_OF_VECTORS, _NO_SCORES = (
+    "enroll_vectors spk2utt trial_vectors",
+    "{} and --scores exclude each other",
+)
 
 VERBS: dict[str, Options] = {
     "train-backend": {
@@ -53,8 +64,16 @@ VERBS: dict[str, Options] = {
         "shared": "model scp-base format allow-pipes allow-outside",
         "kinds": (GalleryOptions, AmountOptions),
         "rules": (
-            ("plot", "sentences", "--plot goes with --sentences"),
-            ("utt2dur", "sentences", "--utt2dur goes with --sentences"),
+            ("plot utt2dur", "sentences", "{} goes with --sentences"),
+            (f"{_OF_VECTORS} model distractors", "!ranks", "{} and --ranks exclude each other"),
+            ("utt2spk sentences by scores job out", "!ranks", "{} and --ranks exclude each other"),
+            (f"{_OF_VECTORS} model gallery_sizes by", "!scores", _NO_SCORES),
+            ("distractors", "distractors_spk2utt", "{} goes with --distractors-spk2utt"),
+            ("distractors_spk2utt", "distractors", "{} goes with --distractors"),
+            ("sentences", "!distractors", "{} goes without --distractors"),
+            ("job", "out", "on single files, {} goes with --out"),
+            ("out", "job", "on single files, {} goes with --job"),
+            ("sentences by", "!job", "{} goes without --job"),
         ),
         "--enroll-vectors": path("SCP"),
         "--spk2utt": path("F", "of the enrollment"),
@@ -66,7 +85,7 @@ VERBS: dict[str, Options] = {
         "--trials": path("F", "trial key of the scores"),
         "--ranks": path("F", "ranks of all jobs, merged; without vectors"),
         "--utt2dur": path("F", _UTT2DUR),
-        "--plot": path("FILE", _PLOT),
+        "--plot": value("FILE", _PLOT, type=plot_file),
         "--by": BY,
         "--job": {"help": "job J of N, of a large gallery, for `merge` (default: all)"},
         "--out": {"help": "ranks of a --job, to write"},
@@ -108,11 +127,10 @@ def run_train_backend(arguments: argparse.Namespace) -> int:
 _LEAST_PROTECTED = 3
 
 
-def run_similarity(arguments: argparse.Namespace) -> int:
+def run_similarity(arguments: argparse.Namespace) -> Found:
     from ..asv.voice_similarity import voice_similarity
-    from ..io.results_txt import format_metrics
-    from ..io.schema import to_plain
     from ..metrics import VARIANTS, similarity_metrics
+    from ..report.single_files import Found, number_table
     from .inputs import load_model, load_vectors
 
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
@@ -131,35 +149,31 @@ def run_similarity(arguments: argparse.Namespace) -> int:
         log(f"privacy-eval: left out {measured.left_out} utterances")
     if arguments.out is not None:
         _write_similarity(arguments.out, measured)
-    if arguments.format == "json":
-        plain: dict[str, object] = {}
-        for variant, similarity in measured.by_variant.items():
-            values: dict[str, object] = to_plain(similarity_metrics(similarity))
-            keys = ("deid", "gvd_db") if variant == "challenge" else tuple(values)
-            plain[variant] = {key: values[key] for key in keys}
-        plain["speakers"] = len(measured.speakers)
-        if arguments.allow_missing:
-            plain["utterances_left_out"] = measured.left_out
-        print_json(plain)
-        return 0
+    plain: dict[str, object] = {}
     for variant, similarity in measured.by_variant.items():
-        if len(measured.by_variant) > 1:
-            print(f"# {variant}")
-        for line in format_metrics(similarity_metrics(similarity), kind="matrices"):
-            print(line)
-    least = f"the least protected (variant {measured.speakers_variant})"
-    print(f"# {len(measured.speakers)} speakers; {least}:")
-    for speaker in measured.speaker_results[:_LEAST_PROTECTED]:
-        linked = "" if speaker.linkability is None else f" linkability {speaker.linkability:.3f}"
-        print(f"{speaker.speaker} DeID {speaker.deid:.3f}{linked} evidence {speaker.evidence:.3f}")
-    return 0
+        values = similarity_metrics(similarity)
+        keys = ("deid", "gvd_db") if variant == "challenge" else tuple(values)
+        plain[variant] = {key: values[key] for key in keys}
+    plain["speakers"] = len(measured.speakers)
+    if arguments.allow_missing:
+        plain["utterances_left_out"] = measured.left_out
+    least = [
+        {"speaker": of.speaker, "metric": key, "value": getattr(of, key)}
+        for of in measured.speaker_results[:_LEAST_PROTECTED]
+        for key in ("deid", "linkability", "evidence")
+    ]
+    title = f"The least protected speakers (variant {measured.speakers_variant})"
+    tables = [
+        number_table("similarity", measured.heading, measured.to_rows()),
+        number_table("speakers", title, least),
+    ]
+    return Found(plain, measured.to_rows(), tables)
 
 
 def _write_similarity(out: Path, measured: SimilarityResult) -> None:
     import numpy as np
 
     from ..asv.voice_similarity import write_2020
-    from ..io.files import atomic_path, write_text
     from ..results.outputs import speakers_csv
 
     write_2020(out, next(iter(measured.by_variant.values())))
@@ -169,34 +183,25 @@ def _write_similarity(out: Path, measured: SimilarityResult) -> None:
     write_text(out / "speakers.csv", speakers_csv((variant, s) for s in measured.speaker_results))
 
 
-#: What is needed: with scores, and with vectors.
-_OF_SCORES = ("scores", "trials", "utt2spk", "sentences")
-
-_OF_VECTORS = ("enroll_vectors", "spk2utt", "trial_vectors", "utt2spk")
-
-
-def run_identification(arguments: argparse.Namespace) -> int:
+def run_identification(arguments: argparse.Namespace) -> Found | int:
     scores_only, ranks_only = arguments.scores is not None, arguments.ranks is not None
-    needed = _OF_SCORES if scores_only else ("ranks",) if ranks_only else _OF_VECTORS
+    if ranks_only:
+        return _ranks(arguments)
+    needed = ("trials utt2spk sentences" if scores_only else f"{_OF_VECTORS} utt2spk").split()
     missing = [f"--{name.replace('_', '-')}" for name in needed if not vars(arguments)[name]]
     if missing:
         arguments.usage_error(f"the following arguments are required: {', '.join(missing)}")
-    if ranks_only:
-        return _ranks(arguments)
-    check_plot(arguments.plot)
     return _scores(arguments) if scores_only else _files(arguments)
 
 
-def _files(arguments: argparse.Namespace) -> int:
+def _files(arguments: argparse.Namespace) -> Found | int:
     from ..asv.galleries import Gallery, GalleryTests
     from ..asv.identification import identified, write_ranks
     from ..asv.inputs import load_enrollment
-    from ..errors import PrivacyEvalError
     from .inputs import load_model, load_vectors
 
-    _check_job(arguments)
-    if (arguments.distractors is None) != (arguments.distractors_spk2utt is None):
-        raise PrivacyEvalError("--distractors and --distractors-spk2utt go together")
+    if arguments.job is not None and arguments.rank > 1:
+        raise UsageError("--rank goes without --job; give it with --ranks, after `merge`")
 
     def gallery(vectors: str, spk2utt: str) -> Gallery:
         options = vars(arguments)
@@ -224,13 +229,12 @@ def _files(arguments: argparse.Namespace) -> int:
         return 0
     curve = _amount_of_vectors(arguments, tests)
     groups = _groups(arguments, tests)
-    attack = identified(ranks, galleries, arguments.rank, *drawn)
-    return _show(arguments, attack, curve, groups)
+    return _found(identified(ranks, galleries, arguments.rank, *drawn), curve, groups)
 
 
-def _groups(arguments: argparse.Namespace, tests: GalleryTests) -> dict[str, Any]:
-    """Return the rates of groups of speakers in galleries of their own as plain values, with
-    intervals if there is a bootstrap: of the whole one, and of one as large as the smallest."""
+def _groups(arguments: argparse.Namespace, tests: GalleryTests) -> Groups:
+    """Return the rates of groups of speakers in galleries of their own, with intervals if there is
+    a bootstrap: of the whole one, and of one as large as the smallest."""
     plain = {}
     for labels in read_by(arguments.by or ()):
         group_of, without = tests.groups(labels)
@@ -251,28 +255,13 @@ def _groups(arguments: argparse.Namespace, tests: GalleryTests) -> dict[str, Any
     return plain
 
 
-def _check_job(arguments: argparse.Namespace) -> None:
-    """Refuse what a job cannot do."""
-    if (arguments.job is None) != (arguments.out is None):
-        raise UsageError("on single files, --job and --out go together")
-    if arguments.job is None:
-        return
-    if arguments.rank > 1:
-        raise UsageError("--rank goes without --job; give it with --ranks, after `merge`")
-    refuse_given(arguments, ("sentences", "by"), "goes without --job")
-
-
-def _ranks(arguments: argparse.Namespace) -> int:
+def _ranks(arguments: argparse.Namespace) -> Found:
     from ..asv.identification import identified, read_all_ranks
 
-    vectors = ("enroll_vectors", "trial_vectors", "utt2spk", "model", "distractors")
-    others = (*vectors, "sentences", "by", "scores", "job", "out")
-    refuse_given(arguments, others, "and --ranks exclude each other")
     ranks = read_all_ranks(arguments.ranks)
     with located(arguments.ranks):
         drawn = arguments.bootstrap, arguments.seed
-        attack = identified(ranks, arguments.gallery_sizes, arguments.rank, *drawn)
-    return _show(arguments, attack)
+        return _found(identified(ranks, arguments.gallery_sizes, arguments.rank, *drawn))
 
 
 def log_ranks(out: Path, ranks: RankedTests) -> None:
@@ -281,54 +270,48 @@ def log_ranks(out: Path, ranks: RankedTests) -> None:
     log(f"privacy-eval: {out}: {counted(len(ranks.speaker), 'test')}, {done}")
 
 
-def _show(
-    arguments: argparse.Namespace,
-    attack: Identification,
-    curve: AmountCurve | None = None,
-    groups: Mapping[str, Any] = MappingProxyType({}),
-) -> int:
-    from ..io.schema import to_plain
+def _found(
+    attack: Identification, curve: AmountCurve | None = None, groups: Groups = MappingProxyType({})
+) -> Found:
+    from ..report.single_files import Found, number_table
 
-    if arguments.format == "json":
-        plain: dict[str, Any] = {
-            "n_tests": len(attack.speaker),
-            "n_test_speakers": len(attack.test_speakers),
-            "n_enrolled": attack.n_enrolled,
-            "n_distractors": attack.n_distractors,
-            "not_enrolled": len(attack.not_enrolled),
-            "utterances_left_out": attack.utterances_left_out,
-            "sizes": attack.sizes,
-            "linkage": attack.linkage.tolist(),
-            "chance": attack.chance.tolist(),
-            "tied": attack.ties,
-            "caveats": attack.notes,
-        }
-        plain |= {"speakers_size": attack.speakers_size, "speakers": attack.speakers()}
-        singled = attack.singling_out
-        plain["singling_out"] = {**to_plain(singled), "chance": singled.chance()}
-        if attack.bounds:
-            plain["intervals"] = attack.bounds
-        plain |= _plain_identification(curve) if curve else {}
-        plain |= {"groups": groups} if groups else {}
-        print_json(plain)
-    else:
-        _print_text_identification(attack)
-        if curve:
-            _print_amount(curve, "vectors")
-        counts = {"n_speakers": "speakers", "n_tests": "tests", "n_enrolled": "own gallery"}
-        of_size = {"linkage": "found, %", "linkage_equal": "found among N, %"}
-        for column, of_column in groups.items():
-            print_rates(column, of_column, {**counts, "equal_size": "N"}, of_size)
-            print("caveat: compare groups by galleries of N, the size of the smallest group")
-    return 0
+    plain: dict[str, Any] = {
+        "n_tests": len(attack.speaker),
+        "n_test_speakers": len(attack.test_speakers),
+        "n_enrolled": attack.n_enrolled,
+        "n_distractors": attack.n_distractors,
+        "not_enrolled": len(attack.not_enrolled),
+        "utterances_left_out": attack.utterances_left_out,
+        "sizes": attack.sizes,
+        "linkage": attack.linkage.tolist(),
+        "chance": attack.chance.tolist(),
+        "tied": attack.ties,
+        "caveats": attack.notes,
+    }
+    plain |= {"speakers_size": attack.speakers_size, "speakers": attack.speakers()}
+    singled = attack.singling_out
+    plain["singling_out"] = {**to_plain(singled), "chance": singled.chance()}
+    if attack.bounds:
+        plain["intervals"] = attack.bounds
+    rows = attack.to_rows()
+    tables = [number_table("identification", attack.heading, rows, attack.notes)]
+    if curve:
+        plain |= _plain_amounts(curve)
+        rows += curve.to_rows()
+        tables.append(_amount_table(curve, "vectors"))
+    if groups:
+        plain["groups"] = groups
+        rates = {"linkage": "n_enrolled", "linkage_equal": "equal_size"}
+        rows += group_rows(groups, rates)
+        note = "compare groups by galleries of the same size, that of the smallest group"
+        tables += group_tables(groups, rates, note)
+    return Found(plain, rows, tables)
 
 
 def _amount_of_vectors(arguments: argparse.Namespace, tests: GalleryTests) -> AmountCurve | None:
     """Compute and plot the curve over the amount of speech, if it was asked for."""
     if not arguments.sentences:
         return None
-    if arguments.distractors is not None:
-        raise UsageError("--sentences goes without --distractors")
     known = _known(arguments, tests.gallery.enrollment.members)
     curve = tests.amounts(arguments.sentences, known=known)
     _plot(arguments, curve)
@@ -341,7 +324,6 @@ def _known(
     """Read what else is known of the test utterances."""
     from ..asv.galleries import KnownSpeech
     from ..io.data_dir import read_utt2dur, read_utt2spk
-    from ..io.names import sessions_of
 
     speaker_of = read_utt2spk(arguments.utt2spk)
     members = {u: speaker for speaker, of in (enrolled or {}).items() for u in of}
@@ -350,24 +332,19 @@ def _known(
     return KnownSpeech(seconds, sessions_of({**members, **speaker_of}))
 
 
-def _scores(arguments: argparse.Namespace) -> int:
+def _scores(arguments: argparse.Namespace) -> Found:
     from ..io.scores import read_scores, read_trials, with_speakers
     from ..metrics.amount import amounts
     from ..metrics.pairing import pair
+    from ..report.single_files import Found
 
-    vectors = ("enroll_vectors", "spk2utt", "trial_vectors", "model", "gallery_sizes", "by")
-    refuse_given(arguments, vectors, "and --scores exclude each other")
     trials = pair(read_scores(arguments.scores), read_trials(arguments.trials))
     with located(arguments.scores):
         trials = _known(arguments).beside(with_speakers(trials, arguments.utt2spk))
         drawn = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
         curve = amounts(trials, arguments.sentences, **drawn)
     _plot(arguments, curve)
-    if arguments.format == "json":
-        print_json(_plain_identification(curve))
-    else:
-        _print_amount(curve, "scores")
-    return 0
+    return Found(_plain_amounts(curve), curve.to_rows(), [_amount_table(curve, "scores")])
 
 
 def _plot(arguments: argparse.Namespace, curve: AmountCurve) -> None:
@@ -383,7 +360,7 @@ def _plot(arguments: argparse.Namespace, curve: AmountCurve) -> None:
     write(drawing, file.parent, [file.suffix[1:]])
 
 
-def _plain_identification(curve: AmountCurve) -> dict[str, object]:
+def _plain_amounts(curve: AmountCurve) -> dict[str, object]:
     """Plain values: with all speakers at each length, with the same ones at all lengths, and, where
     sessions are known, of tests within one session beside all tests of the same speakers."""
     names = ("conversations", "speakers", "eer", "rank1")
@@ -402,22 +379,10 @@ def _plain_identification(curve: AmountCurve) -> dict[str, object]:
     return plain
 
 
-def _print_amount(curve: AmountCurve, averaged: str) -> None:
-    print(f"amount of speech ({averaged} of the sentences of a test averaged):\n{curve}")
+def _amount_table(curve: AmountCurve, averaged: str) -> Table:
+    from ..report.single_files import table_of
 
-
-def _print_text_identification(attack: Identification) -> None:
-    print(attack.heading)
-    texts = {
-        f"rank{attack.rank}": "group of {gallery}: {value:.1%} found",
-        "singling_out": "singled out of {gallery}: {value:.1%}",
-    }
-    for row in attack.to_rows():
-        if text := texts.get(row["metric"]):
-            among = "" if row["low"] is None else ", {low:.1%} .. {high:.1%}"
-            print(f"{text}{among}; chance {{chance:.1%}}".format(**row))
-    for note in attack.notes:
-        print(f"caveat: {note}")
+    return table_of("amount", curve, f"Error rates by the amount of speech ({averaged} averaged)")
 
 
 #: What each situation is, for the text.
@@ -428,9 +393,10 @@ _TITLES = {
 }
 
 
-def run_attributes(arguments: argparse.Namespace) -> int:
+def run_attributes(arguments: argparse.Namespace) -> Found:
     from ..attackers.attributes import infer_attribute, reported_situation
     from ..io.data_dir import read_utt2spk
+    from ..report.single_files import Found, number_table
     from .inputs import load_vectors
 
     if arguments.folds < 2:
@@ -464,12 +430,11 @@ def run_attributes(arguments: argparse.Namespace) -> int:
     for note in results.notes:
         log(f"privacy-eval: {note}")
     reported = reported_situation(results)
-    if arguments.format == "json":
-        print_json({**_plain_attributes(results), "reported": reported})
-    else:
-        print(f"{labels.column}: {len(utterances)} utterances of {results.heading}")
-        _print_text_attributes(results, reported)
-    return 0
+    titles = {**_TITLES, reported: f"{_TITLES[reported]}, reported"}
+    rows = [{**row, "situation": titles[row["situation"]]} for row in results.to_rows()]
+    caption = f"{labels.column}: {len(utterances)} utterances of {results.heading}"
+    table = number_table("attributes", caption, rows)
+    return Found({**_plain_attributes(results), "reported": reported}, results.to_rows(), [table])
 
 
 def _utterances(
@@ -503,16 +468,6 @@ def _plain_attributes(results: Mapping[str, AttributeInference]) -> dict[str, di
     }
 
 
-def _print_text_attributes(results: Mapping[str, AttributeInference], reported: str) -> None:
-    for name, result in results.items():
-        (low, high), risk = result.interval, result.risk
-        print(
-            f"{_TITLES[name]}: UAR {result.uar:.1%}, {low:.1%} .. {high:.1%}; "
-            f"{result.bits:.3f} bit; risk per speaker {risk.value:.2f}, "
-            f"{risk.low:.2f} .. {risk.high:.2f}" + (" (reported)" if name == reported else "")
-        )
-
-
 def _write_predictions(
     arguments: argparse.Namespace,
     results: Mapping[str, AttributeInference],
@@ -521,8 +476,6 @@ def _write_predictions(
     utt2spk: Mapping[str, str],
 ) -> None:
     """Write the prediction of each utterance in each situation."""
-    from ..io.csv_text import csv_text
-    from ..io.files import write_text
 
     rows: list[tuple[object, ...]] = [("set", "utterance", "speaker", "reference", "prediction")]
     for name, result in results.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, known_names, library, printable
 from ..io.schema import from_plain
-from ..metrics import Metric, describe, withholding_caveat
+from ..metrics import METRICS, Metric, describe, withholding_caveat
 from ..metrics.printed import Printed, frame_of
 
 Row = Mapping[str, Any]
@@ -77,7 +78,6 @@ _KINDS: Mapping[str, Any] = {
 
 #: Rates that are no metric of scores, matrices or speech.
 _RATES = {
-    "rank1": "Rank-1 rate",
     "linkage": "rate of identification",
     "singling_out": "rate of singling out",
     "fmr": "false-match rate",
@@ -119,10 +119,15 @@ _FURTHER: Mapping[str, Metric] = MappingProxyType(
         "curve_eer": Metric("scores", "fraction", "equal error rate of the DET curve", **_PERCENT),
         "rating_values": Metric("utility", "values", "distinct ratings"),
         "agreement": Metric("utility", "", "rank correlation with other evaluators", decimals=2),
+        "rank_disclosure": Metric("scores", "bit", "rank disclosure"),
+        "rank_disclosure_max": Metric("scores", "bit", "largest rank disclosure"),
         "seconds": Metric("scores", "s", "seconds of speech", decimals=1),
         "raw_utterances": Metric("measures", "utterances", "utterances with original speech"),
     }
 )
+
+#: Names of rates by a pattern of their keys.
+_FAMILIES = {"rank([0-9]+)": "Rank-{} rate", "acc_(.+)": "recall of {}"}
 
 #: What `select` takes for any value.
 PRESENT = object()
@@ -130,6 +135,9 @@ PRESENT = object()
 
 def metric_of(key: str) -> Metric:
     """Return the entry of a metric, also of rates that are no metric of scores."""
+    for pattern, name in _FAMILIES.items():
+        if key not in METRICS and (found := re.fullmatch(pattern, key)):
+            return Metric("scores", "fraction", name.format(found[1]), **_PERCENT)
     return _FURTHER[key] if key in _FURTHER else describe(key)
 
 
@@ -424,6 +432,12 @@ class Measurements(Printed):
     def _where(self, chosen: Collection[bool] | NDArray[np.bool_]) -> Measurements:
         mask = np.asarray(chosen, dtype=bool)
         return Measurements({name: column[mask] for name, column in self.columns.items()})
+
+    @property
+    def lines(self) -> list[list[object]]:
+        """The names of the columns and the rows, with text in place of caveats."""
+        rows = (row | _told(row) if "caveats" in row else row for row in self)
+        return [[*self.columns], *([row.get(n) for n in self.columns] for row in rows)]
 
     @functools.cached_property
     def csv_rows(self) -> list[list[object]]:

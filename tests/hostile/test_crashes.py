@@ -63,7 +63,7 @@ def stages_here(tree: Path, last: str = "report") -> Run:
     run = Run(0, "", "")
     for arguments in stages(tree):
         run = cli(*arguments)
-        if run.code or arguments[0] == last:
+        if run.code or last in arguments[:2]:
             break
     return run
 

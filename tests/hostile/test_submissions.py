@@ -411,7 +411,7 @@ def test_closed_streams_do_not_end_a_run(tree: Path) -> None:
     common = "--tree . --results exp --conf small.yaml"
     for closed in (">&-", "2>&-", ">&- 2>&-"):
         shutil.rmtree(tree / "exp/privacy_eval")
-        command = f"{sys.executable} -m privacy_eval privacy-metrics {common} {closed}"
+        command = f"{sys.executable} -m privacy_eval stage privacy-metrics {common} {closed}"
         done = subprocess.run(command, shell=True, cwd=tree, capture_output=True, check=False)
         assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
         assert (tree / f"{RECORD}.json").is_file()

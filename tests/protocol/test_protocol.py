@@ -364,7 +364,7 @@ def test_protocol_path_is_relative_to_the_tree(tmp_path: Path) -> None:
     (tree.root / "radio.yaml").write_text(OTHER_PROTOCOL)
     tree.condition("exp/results-1", "eval-cast", "eval-lines-m-hidden")
     run = command(
-        "check", "--tree", "tree", "--results", "exp", "--conf", "radio.yaml", cwd=tmp_path
+        "stage", "check", "--tree", "tree", "--results", "exp", "--conf", "radio.yaml", cwd=tmp_path
     )
     assert "\nprotocol: Radio plays (radio); tree: tree; results: tree/exp\n" in run.out
     assert "no trial key (1): ASV-eval-cast-eval-lines-m-hidden" in run.out

@@ -140,7 +140,7 @@ VERBS: dict[str, tuple[str, Callable[[Tree], list[object]], int]] = {
     "count": ("count", lambda tree: [*count(tree), "--out", tree.root / "counts"], 0),
     "metrics": ("metrics", count, 0),
     "zebra": ("zebra", count, 0),
-    "check": ("check", lambda tree: ["--tree", tree.root, "--results", "exp"], 0),
+    "check": ("stage", lambda tree: ["check", "--tree", tree.root, "--results", "exp"], 0),
     "a warning": ("selftest", lambda _: ["--nosuch"], 2),
     "bad data": ("metrics", lambda tree: [*count(tree)[:2], "--trials", tree.root / "none"], 1),
 }

@@ -103,7 +103,16 @@ class GoldenTree:
     def check(self, golden: Path, tolerances: Mapping[str, float]) -> str:
         """Score the trials by some attackers, and return the messages."""
         run = cli(
-            *("asv-scores", "--tree", self.root, "--results", "exp", "--conf", "protocol.yaml"),
+            *(
+                "stage",
+                "asv-scores",
+                "--tree",
+                self.root,
+                "--results",
+                "exp",
+                "--conf",
+                "protocol.yaml",
+            ),
             *("--attackers", ",".join(tolerances)),
         )
         assert run.code == 0 and f"{len(tolerances)} made" in run.out, run.err

@@ -169,7 +169,7 @@ def test_a_tree_of_2020_whose_protocol_names_the_recognizer(tmp_path: Path) -> N
     assert rates == {"original": (0, "original"), "anonymized": (n_utterances, "original")}
     assert all(r.speaker_interval for r in records)
     refused = cli(
-        *("recognize", "--tree", root, "--results", "exp", "--conf", "vpc2020"),
+        *("stage", "recognize", "--tree", root, "--results", "exp", "--conf", "vpc2020"),
         *("--recognizer", COMMAND),
     )
     assert refused.code == 1 and "docs/recognizers.md" in refused.err
