@@ -158,7 +158,7 @@ def read_entries(path: Path, *, bundled: bool = False) -> tuple[Declared, ...]:
 def _check(entry: Declared, where: str, further: Iterable[str]) -> None:
     """Refuse names that no measurement can have."""
     shown = (name for c in entry.columns for name in (c.pivot, *c.show.split("/"), *c.where))
-    columns = {*CIRCUMSTANCES, *COUNTS, *VALUES, *further, "", *_TEXTS}
+    columns = {*CIRCUMSTANCES, *COUNTS, *VALUES, *further, "tag", "", *_TEXTS}
     for names, known in (
         ((*entry.select, *entry.without, entry.each, entry.blocks, *shown), columns),
         (entry.rows, columns | _KEYS.keys()),
@@ -412,7 +412,7 @@ def _cell(shown: Shown, own: Sequence[Row]) -> str:
         return " to ".join(dict.fromkeys(map(str, (numbers[0], numbers[-1]))))
     names = shown.show.split("/")
     texts = [next((_word(name, r[name]) for r in own if name in r), "") for name in names]
-    return "/".join(texts) or NOT_AVAILABLE
+    return "/".join(texts) or ("" if own and names[0] in own[0] else NOT_AVAILABLE)
 
 
 def _difference(row: Row) -> str:
@@ -441,10 +441,11 @@ _TEXTS: Mapping[str, Callable[[Row], str]] = {
     "p_corrected": functools.partial(_p_value, name="p_corrected"),
     "printed": lambda row: row.get("printed", ""),
     "caveats": lambda row: "; ".join(row["caveats"].values()),
+    "se": lambda row: metric_of(row["metric"]).format(row["se"]),
 }
 
 #: Pivots of which rows have some values only.
-_OF_SOME = ("gallery", "against")
+_OF_SOME = ("gallery", "against", "design")
 
 #: Words for values of circumstances.
 _WORDS = {("session", "other"): "not enrolled"}

@@ -37,7 +37,7 @@ from .scores import (
 RECORDS = "records"
 
 #: Incremented when the same tasks yield different rows.
-_REVISION = 1
+_REVISION = 2
 
 
 @dataclass(frozen=True)
