@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,9 @@ import yaml
 from support import ROOT
 
 from privacy_eval.io.schema import from_plain
+from privacy_eval.products.freshness import Product
 from privacy_eval.study.protocol import StudyProtocol
-from privacy_eval.study.run import Task, study_metrics, study_tasks
+from privacy_eval.study.run import study_products
 from privacy_eval.study.scores import Row
 
 BUNDLED = ROOT / "conf" / "metric_study.yaml"
@@ -43,11 +46,18 @@ def small_file(folder: Path, **changes: Any) -> Path:
     return path
 
 
-def tasks_of(**experiments: Any) -> list[Task]:
-    """The tasks of a study of some experiments."""
-    return study_tasks(StudyProtocol("x", "x", 0, "exact", **experiments))
+def records_of(**experiments: Any) -> list[Product]:
+    """The records of a study of some experiments."""
+    return study_products(StudyProtocol("x", "x", 0, "exact", **experiments), Path("unused"))
 
 
-def rows_of(tasks: Iterable[Task], seed: int = 0) -> list[Row]:
-    """The rows of tasks, each with its own generator."""
-    return [row for t in tasks for row in t.compute(np.random.default_rng(seed), study_metrics)]
+def rows_of(records: Iterable[Product]) -> list[Row]:
+    """The rows of records, each from its own generator."""
+    made: Any = (record.make for record in records)
+    contents = (make(None, {}, None).files.values() for make in made)
+    return [row for texts in contents for text in texts for row in json.loads(text)]
+
+
+def generator_of(record: Product) -> np.random.Generator:
+    """The generator of a record, of the seed 0."""
+    return np.random.default_rng([0, zlib.crc32(record.name.encode())])

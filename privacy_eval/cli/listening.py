@@ -191,6 +191,6 @@ def _evaluation(
         },
         make,
         subject={"version": __version__, "protocol": protocol.to_dict()},
-        revision=2,
+        revision=3,
         options={"reading": reading, "evaluation": evaluation},
     )

@@ -12,9 +12,8 @@ from ..options import path, value
 from .options import Options
 
 if TYPE_CHECKING:
-    from ..io.user_metrics import UserMetric
+    from ..products.freshness import Product
     from ..study.protocol import StudyProtocol
-    from ..study.run import Task
 
 _CONF = "the study: metric_study (default), or a YAML file"
 
@@ -41,27 +40,24 @@ VERBS: dict[str, Options] = {
 
 
 def run_study(arguments: argparse.Namespace) -> int:
-    from ..study.run import remove_stale_records, run_tasks
+    from ..study.run import make_records, remove_stale_records
     from .inputs import run_settings
 
-    study, tasks, own = load_study_tasks(arguments)
+    _, records = load_study_records(arguments)
     if arguments.job is None or arguments.job[0] == 1:
-        remove_stale_records(tasks, arguments.out)
-    run = run_settings(arguments, finish=False)
-    outcome = run_tasks(tasks, arguments.out, seed=study.seed, own=own, run=run)
+        remove_stale_records(records, arguments.out)
+    outcome = make_records(records, run_settings(arguments, finish=False))
     made, current = len(outcome.made), len(outcome.current)
     print(f"{arguments.out}: {made} simulations made, {current} current")
     return 0
 
 
-def load_study_tasks(
-    arguments: argparse.Namespace,
-) -> tuple[StudyProtocol, list[Task], list[UserMetric]]:
-    """Return the study, its tasks and the user-defined metrics that the options name."""
+def load_study_records(arguments: argparse.Namespace) -> tuple[StudyProtocol, list[Product]]:
+    """Return the study that the options name, and its records."""
     from ..io.user_metrics import load_user_metrics
     from ..protocol.protocol import load_protocol
     from ..study.protocol import check_pairs, load_study
-    from ..study.run import study_tasks
+    from ..study.run import study_products
 
     study = load_study(arguments.conf)
     if arguments.seed is not None:
@@ -69,11 +65,12 @@ def load_study_tasks(
     own = load_user_metrics(arguments.metric)
     check_pairs(study, own)
     if arguments.tree is None:
-        return study, study_tasks(study), own
+        return study, study_products(study, arguments.out, own=own)
     if not arguments.tree.is_dir():
         raise PrivacyEvalError(f"{arguments.tree}: no such folder (experiment tree)")
     protocol = load_protocol(arguments.tree_conf, base=arguments.tree)
-    return study, study_tasks(study, tree=arguments.tree, protocol=protocol), own
+    of_tree = {"tree": arguments.tree, "protocol": protocol}
+    return study, study_products(study, arguments.out, own=own, **of_tree)
 
 
 def run_study_report(arguments: argparse.Namespace) -> int:
@@ -85,8 +82,8 @@ def run_study_report(arguments: argparse.Namespace) -> int:
     from ..study.run import read_rows, study_digest
     from ..study.tables import SECTIONS, study_summary, study_tables, values_csv
 
-    study, tasks, own = load_study_tasks(arguments)
-    rows = read_rows(tasks, arguments.out, seed=study.seed, own=own)
+    study, records = load_study_records(arguments)
+    rows = read_rows(records)
     tables = study_tables(study, rows)
     write_tables(arguments.out / "tables", [tables], study.title, formats=arguments.formats)
     write_text(arguments.out / "values.csv", values_csv(rows))
@@ -94,7 +91,7 @@ def run_study_report(arguments: argparse.Namespace) -> int:
     drawn, there = write_figures(
         study_figures(study, rows),
         figures,
-        drawn_from={"study": study_digest(tasks, study, own)},
+        drawn_from={"study": study_digest(records, study)},
     )
     placed = pictures(figures)
     sections = [

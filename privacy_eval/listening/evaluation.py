@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +56,15 @@ PLACE = ("quantity", "system", "data_set", "gender")
 
 #: Metrics of speaker verification by similarity ratings; other tasks have the EERs only.
 DETECTION_METRICS = ("eer", "rocch_eer", "cllr_min", "cllr")
+
+#: Numbers of an evaluator's ratings of a metric.
+EVALUATOR_METRICS = (
+    "rating_lowest",
+    "rating_highest",
+    "rating_mean",
+    "rating_values",
+    "agreement",
+)
 
 ONE_VALUE, FEW_RATINGS, DISAGREES = "one value", "few ratings", "disagrees"
 
@@ -97,9 +107,6 @@ class ListeningTest:
         In order, `Original` first if it was rated.
     split : str
         Of the protocol: the split of the rated speech.
-    n_evaluators : int
-    n_ratings : mapping
-        By metric.
     measurements : Measurements
         Rows by quantity and system: of normalized ratings mean and quartiles (`rank_mean` ...), U
         of `mann_whitney` against every other system, and metrics of detection tasks; of ratings as
@@ -126,8 +133,6 @@ class ListeningTest:
     protocol: Protocol
     systems: tuple[str, ...]
     split: str
-    n_evaluators: int
-    n_ratings: Mapping[str, int]
     measurements: Measurements
     opinion_units: str
     evaluators_left_out: tuple[str, ...]
@@ -146,7 +151,7 @@ class ListeningTest:
         return {(q, s): {r["metric"]: r["value"] for r in of} for (q, s), of in groups.items()}
 
     @functools.cached_property
-    def detections(self) -> Mapping[tuple[str | None, ...], Sequence[Row]]:
+    def detections(self) -> Mapping[tuple[str | None, ...], list[dict[str, Any]]]:
         """The metrics of detection tasks, by `PLACE`."""
         return self.measurements.select(n_target=PRESENT).groups(*PLACE)
 
@@ -160,6 +165,19 @@ class ListeningTest:
             | {"flags": tuple(of[0].get("caveats", {}).values())}
             for of in groups.values()
         ]
+
+    @property
+    def n_evaluators(self) -> int:
+        """Number of evaluators with ratings."""
+        return len(self.measurements.values("evaluator"))
+
+    @property
+    def n_ratings(self) -> Mapping[str, int]:
+        """Numbers of ratings, by metric."""
+        numbers: Counter[str] = Counter()
+        for row in self.evaluators:
+            numbers[row["quantity"]] += row["n_ratings"]
+        return numbers
 
     @property
     def flagged(self) -> Sequence[Row]:
@@ -303,8 +321,6 @@ def evaluate_ratings(
         protocol=protocol,
         systems=order,
         split=split,
-        n_evaluators=len(set(ratings.evaluator.tolist())),
-        n_ratings={m: int(np.count_nonzero(ratings.metric == m)) for m in RATING_METRICS},
         measurements=Measurements.of(rows),
         opinion_units=units,
         evaluators_left_out=excluded,
@@ -537,11 +553,9 @@ def _evaluators(pool: _Pool, min_ratings: int, min_agreement: float) -> Iterator
                 flags.append(DISAGREES)
             of: dict[str, Any] = {"evaluator": name, "quantity": metric, "n_ratings": rows.size}
             of["caveats"] = {flag.replace(" ", "_"): flag for flag in flags} or None
-            yield measured("rating_lowest", float(scores.min()), **of)
-            yield measured("rating_highest", float(scores.max()), **of)
-            yield measured("rating_mean", float(scores.mean()), **of)
-            yield measured("rating_values", float(values), **of)
-            yield measured("agreement", agreement, **of)
+            numbers = map(float, (scores.min(), scores.max(), scores.mean(), values))
+            for key, number in zip(EVALUATOR_METRICS, (*numbers, agreement), strict=True):
+                yield measured(key, number, **of)
 
 
 def _correlation(one: FloatArray, other: FloatArray) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,10 @@ from ..io.schema import from_plain, load_json, to_plain
 from ..metrics import VARIANTS
 from ..metrics.detection import Det
 from ..protocol.protocol import protocol_from_dict
-from ..results.measurements import RANKS
+from ..results.measurements import PRESENT, RANKS
 from .evaluation import (
+    DETECTION_METRICS,
+    EVALUATOR_METRICS,
     QUANTITIES,
     SIMILARITY,
     ListeningTest,
@@ -69,40 +72,70 @@ def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]
     """
     plain = load_json(path)
     if not isinstance(plain, dict) or plain.pop("format", None) != FORMAT:
-        raise PrivacyEvalError(f"{path}: not a subjective.json (expected the format {FORMAT!r})")
+        raise PrivacyEvalError(
+            f"{path}: not a subjective.json (expected the format {FORMAT!r}); evaluate the ratings "
+            "again with privacy-eval listening (stage 11)"
+        )
     protocol_from_dict(plain.get("protocol"), f"{path}: protocol")
     test = from_plain(ListeningTest, plain, str(path))
     _check(test, path)
     return test, _read_curves(path.with_suffix(".npz"), test)
 
 
+#: What rows of a metric have, by metric.
+_OF_SYSTEM, _OF_EVALUATOR = ("quantity", "system", "value"), ("evaluator", "quantity", "n_ratings")
+_COLUMNS: Mapping[str, Sequence[str]] = {
+    "opinion": _OF_SYSTEM,
+    "mann_whitney": (*_OF_SYSTEM, "against", "p", "p_corrected"),
+    **dict.fromkeys(RANKS, (*_OF_SYSTEM, "n_ratings")),
+    **dict.fromkeys((*DETECTION_METRICS, "curve_eer"), (*_OF_SYSTEM, "n_target", "n_nontarget")),
+    **dict.fromkeys(EVALUATOR_METRICS, ("value", *_OF_EVALUATOR)),
+    "rating_mean": ("quantity", "value", "n_ratings"),  # also of systems
+    "agreement": _OF_EVALUATOR,  # which may be unknown
+}
+
+
 def _check(test: ListeningTest, path: Path) -> None:
-    """Check that names belong to the protocol or the test, and that no metric is missing."""
+    """Check that rows are complete, and that names belong to the protocol or the test."""
     rows, protocol = test.measurements, test.protocol
+    for number, row in enumerate(rows):
+        needed = ("metric", *_COLUMNS.get(row.get("metric", ""), ()))
+        if lacking := [name for name in needed if name not in row]:
+            raise PrivacyEvalError(f"{path}: measurements[{number}]: no {', '.join(lacking)}")
     for what, named, allowed in (
+        ("metrics", rows.values("metric"), _COLUMNS),
         ("systems", [*rows.values("system"), *rows.values("against")], test.systems),
         ("systems", [test.reference], (*test.systems, None)),
         ("quantities", rows.values("quantity"), (*QUANTITIES, SIMILARITY)),
         ("data sets", rows.values("data_set"), [d.id for d in protocol.data_sets]),
         ("genders", rows.values("gender"), protocol.genders),
         ("splits", [test.split], protocol.splits),
-        ("metrics", test.n_ratings, RATING_METRICS),
+        ("rated metrics", test.n_ratings, RATING_METRICS),
     ):
         unknown = sorted(map(str, set(named) - set(allowed)))
         if unknown:
             raise PrivacyEvalError(f"{path}: unknown {what}: {', '.join(unknown)[:200]}")
-    for (quantity, system, *_), of in test.detections.items():
-        keys = detection_metrics(quantity)
-        expected = {*itertools.product(VARIANTS, keys), (None, "curve_eer")}
-        if {(row.get("variant"), row["metric"]) for row in of} != expected:
-            raise PrivacyEvalError(
-                f"{path}: detections: {system}, {quantity}: expected the metrics "
-                f"{', '.join(sorted(keys))} in the variants {' and '.join(VARIANTS)}"
-            )
-    for place, values in test.distributions.items():
-        if values.keys() != RANKS.keys():
-            missing = ", ".join(sorted(RANKS.keys() - values))
-            raise PrivacyEvalError(f"{path}: {', '.join(place)}: missing: {missing}")
+    for place, names in _missing(test):
+        where = ", ".join(filter(None, place))
+        raise PrivacyEvalError(f"{path}: measurements of {where}: missing: {', '.join(names)}")
+
+
+def _missing(test: ListeningTest) -> Iterator[tuple[tuple[str | None, ...], list[str]]]:
+    """Yield systems, evaluators and detection tasks without all of their metrics, and the names of
+    these."""
+    rows = test.measurements
+    alike = (
+        (rows.select(metric=RANKS).groups("quantity", "system"), RANKS),
+        (rows.select(evaluator=PRESENT).groups("evaluator", "quantity"), EVALUATOR_METRICS),
+    )
+    expected = [(place, of, {*names}) for groups, names in alike for place, of in groups.items()]
+    for place, tasks in test.detections.items():
+        every = itertools.product(VARIANTS, detection_metrics(place[0]))
+        expected.append((place, tasks, {"curve_eer", *map(" ".join, every)}))
+    for place, of, names in expected:
+        found = {f"{row.get('variant', '')} {row['metric']}".strip() for row in of}
+        if missing := sorted(names - found):
+            yield place, missing
 
 
 def _read_curves(path: Path, test: ListeningTest) -> ListeningTestCurves:

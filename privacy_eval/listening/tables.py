@@ -289,9 +289,7 @@ def objective_subjective_table(cells: Cells, protocol: Protocol, split: str) -> 
 
 def summary(test: ListeningTest) -> list[str]:
     """Describe the test in a few sentences."""
-    rated = ", ".join(
-        f"{test.n_ratings[m]} of {m}" for m in RATING_METRICS if test.n_ratings.get(m)
-    )
+    rated = ", ".join(f"{test.n_ratings[m]} of {m}" for m in RATING_METRICS if test.n_ratings[m])
     lines = [
         f"{test.n_evaluators} evaluators, {len(test.systems)} systems with original speech; "
         f"ratings: {rated}. Mean opinion scores and their tests are of the ratings as given "

@@ -468,6 +468,7 @@ def _d_diag(matrix: str) -> Metric:
         f"diagonal dominance of {matrix}",
         f"{matrix}.d_diag",
         meaning=f"how far the diagonal of the similarity matrix {matrix} exceeds the rest",
+        column_label=Label(f"D_diag {matrix}", rf"$D_\mathrm{{diag}}(M_\mathrm{{{matrix}}})$"),
         chance="0, more with few speakers",
         range=(0, 1),
         compared=False,

@@ -158,7 +158,7 @@ def read_entries(path: Path, *, bundled: bool = False) -> tuple[Declared, ...]:
 def _check(entry: Declared, where: str, further: Iterable[str]) -> None:
     """Refuse names that no measurement can have."""
     shown = (name for c in entry.columns for name in (c.pivot, *c.show.split("/"), *c.where))
-    columns = {*CIRCUMSTANCES, *COUNTS, *VALUES, *further, "", *_TEXTS}
+    columns = {*CIRCUMSTANCES, *COUNTS, *VALUES, *further, "tag", "", *_TEXTS}
     for names, known in (
         ((*entry.select, *entry.without, entry.each, entry.blocks, *shown), columns),
         (entry.rows, columns | _KEYS.keys()),
@@ -260,10 +260,12 @@ class _Rendering:
 
     def table(self) -> Table:
         """Make the table, which has no groups if it would be too wide."""
-        entry = self.entry
-        words, notes = self._facts()
+        entry, data = self.entry, self.data
+        facts = _FACTS.get(entry.name, _no_facts) if data is not None else _no_facts
+        words, notes = facts(self.rows, data)
         fill = {**self.words, **words}
-        heads = self._heads()
+        keys = [_KEYS[name] for name in entry.rows if name in _KEYS and data is not None]
+        heads = [head for key in keys for head in key.heads(self.words, data)]
         columns = list(itertools.chain.from_iterable(map(self._column, entry.columns)))
         shown = self.rows if all(self._fits(c) for c in entry.columns) else Measurements.of([])
         blocks: dict[Key, list[Key]] = {}
@@ -275,7 +277,8 @@ class _Rendering:
                 number = sum(map(len, blocks.values()))
                 low = (i for i, cell in enumerate(cells, len(heads)) if _is_bold(*cell))
                 bold |= {(number, i) for i in low}
-                blocks.setdefault(block, []).append((*self._identity(of[0]), *texts))
+                identity = (text for key in keys for text in key.cells(of[0], data))
+                blocks.setdefault(block, []).append((*identity, *texts))
         titles = [entry.headings.get(block[0], block[0]) for block in blocks if entry.headings]
         return Table(
             entry.name.format(**fill),
@@ -290,22 +293,6 @@ class _Rendering:
             title=entry.title.format(**fill),
             turned="attack" in entry.rows,
         )
-
-    def _facts(self) -> _Facts:
-        facts = _FACTS.get(self.entry.name, _no_facts)
-        return facts(self.rows, self.data) if self.data is not None else ({}, ())
-
-    def _heads(self) -> list[Column]:
-        """Return the columns that identify a row by the protocol."""
-        keys = (_KEYS[name] for name in self.entry.rows if name in _KEYS)
-        if self.data is None:
-            return []
-        return [head for key in keys for head in key.heads(self.words, self.data)]
-
-    def _identity(self, row: Row) -> list[str]:
-        """Return the cells of these columns."""
-        keys = (_KEYS[name] for name in self.entry.rows if name in _KEYS)
-        return [text for key in keys for text in key.cells(row, self.data)] if self.data else []
 
     def _lines(self, rows: Measurements) -> Iterator[tuple[Key, list[Row]]]:
         """Yield the rows of each line by what identifies it, block by block: those that the entry
@@ -412,7 +399,7 @@ def _cell(shown: Shown, own: Sequence[Row]) -> str:
         return " to ".join(dict.fromkeys(map(str, (numbers[0], numbers[-1]))))
     names = shown.show.split("/")
     texts = [next((_word(name, r[name]) for r in own if name in r), "") for name in names]
-    return "/".join(texts) or NOT_AVAILABLE
+    return "/".join(texts) or ("" if own and names[0] in own[0] else NOT_AVAILABLE)
 
 
 def _difference(row: Row) -> str:
@@ -441,10 +428,11 @@ _TEXTS: Mapping[str, Callable[[Row], str]] = {
     "p_corrected": functools.partial(_p_value, name="p_corrected"),
     "printed": lambda row: row.get("printed", ""),
     "caveats": lambda row: "; ".join(row["caveats"].values()),
+    "se": lambda row: metric_of(row["metric"]).format(row["se"]),
 }
 
 #: Pivots of which rows have some values only.
-_OF_SOME = ("gallery", "against")
+_OF_SOME = ("gallery", "against", "design")
 
 #: Words for values of circumstances.
 _WORDS = {("session", "other"): "not enrolled"}
@@ -464,13 +452,14 @@ def _sets(protocol: Protocol) -> list[str]:
 
 @dataclass(frozen=True)
 class _KeyColumns:
-    """Columns that identify rows: their heads, and their cells of a row."""
+    """Columns that identify rows, of the words and `ReportData`: their heads, and their cells of a
+    row."""
 
-    heads: Callable[[Mapping[str, str], ReportData], Sequence[Column]]
-    cells: Callable[[Row, ReportData], Sequence[str]]
+    heads: Callable[[Mapping[str, str], Any], Sequence[Column]]
+    cells: Callable[[Row, Any], Sequence[str]]
 
 
-def _left(*titles: str) -> Callable[[Mapping[str, str], ReportData], Sequence[Column]]:
+def _left(*titles: str) -> Callable[[Mapping[str, str], Any], Sequence[Column]]:
     return lambda words, data: aligned("l", *titles, sparse=True)
 
 
@@ -529,7 +518,7 @@ _KEYS: Mapping[str, _KeyColumns] = {
 _Facts = tuple[Mapping[str, str], Sequence[str]]
 
 
-def _no_facts(rows: Measurements, data: ReportData) -> _Facts:
+def _no_facts(rows: Measurements, data: ReportData | None) -> _Facts:
     return {}, ()
 
 
@@ -584,7 +573,7 @@ def _of_groups(rows: Measurements, data: ReportData) -> _Facts:
     return {}, notes
 
 
-_FACTS: Mapping[str, Callable[[Measurements, ReportData], _Facts]] = {
+_FACTS: Mapping[str, Callable[[Measurements, Any], _Facts]] = {
     "identification": _of_galleries,
     "identification_singling_out": _of_singling_out,
     "groups_{number}_identification": _of_groups,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, known_names, library, printable
 from ..io.schema import from_plain
-from ..metrics import METRICS, Metric, describe, withholding_caveat
+from ..metrics import METRICS, Label, Metric, describe, withholding_caveat
 from ..metrics.printed import Printed, frame_of
 
 Row = Mapping[str, Any]
@@ -116,6 +116,13 @@ _FURTHER: Mapping[str, Metric] = MappingProxyType(
         **{k: Metric("utility", "rating", n, decimals=2) for k, n in _AS_GIVEN.items()},
         "opinion": Metric("utility", "rating", "mean opinion score", decimals=2),
         "mann_whitney": Metric("utility", "pairs", "U of Mann and Whitney"),
+        "share_below": Metric("scores", "fraction", "x", column_label=Label("x", "$x$")),
+        "ceiling": Metric(
+            "scores",
+            "log10 LR",
+            "ceiling of the worst-case disclosure",
+            column_label=Label("Ceiling, log10 LR", r"Ceiling, $\log_{10}(l)$"),
+        ),
         "curve_eer": Metric("scores", "fraction", "equal error rate of the DET curve", **_PERCENT),
         "rating_values": Metric("utility", "values", "distinct ratings"),
         "agreement": Metric("utility", "", "rank correlation with other evaluators", decimals=2),

@@ -18,16 +18,26 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from ..metrics import METRICS, describe
+from ..choices import grouped
+from ..metrics import METRICS, VARIANTS, describe
 from ..report.figures import style
 from ..report.figures.curves import LOCAL, linkability_panel
 from ..report.figures.drawing import Drawing
 from ..report.figures.matrices import block, similarity_matrices
 from ..report.figures.plot import Curve, Panel, Plot
 from ..results.arrays import Arrays
+from ..results.measurements import PRESENT, Measurements
 from .protocol import EstimatorsExperiment, StudyProtocol
 from .scores import Row, cllr_min_in_between, individual_ceiling, population_values
-from .tables import SECTIONS, Rows, group_rows, metrics_of, nontargets_per_target, size_of
+from .tables import (
+    SECTIONS,
+    Rows,
+    group_rows,
+    measurements_of,
+    metrics_of,
+    nontargets_per_target,
+    size_of,
+)
 
 _MOST_TICKS = 6
 _ATTACKER_MARKERS = ("o", "s", "^", "D", "v")
@@ -69,7 +79,8 @@ def study_figures(study: StudyProtocol, rows: Rows) -> Iterator[Drawing]:
         caption = "Artificial voice similarity matrices."
         drawings["matrices"] = [Drawing("matrices", caption, partial(similarity_matrices, blocks))]
     if study.estimators is not None and rows.get("estimators"):
-        drawings["estimators"] = _estimators(study.estimators, rows["estimators"], study.variant)
+        of = measurements_of({"estimators": rows["estimators"]}).select(variant=VARIANTS)
+        drawings["estimators"] = _estimators(study.estimators, of, study.variant)
     for experiment, of_experiment in drawings.items():
         yield from (replace(drawing, section=SECTIONS[experiment]) for drawing in of_experiment)
 
@@ -314,9 +325,9 @@ def _cluster_points(row: Row) -> Canvas:
 
 
 def _estimators(
-    experiment: EstimatorsExperiment, rows: Sequence[Row], variant: str
+    experiment: EstimatorsExperiment, rows: Measurements, variant: str
 ) -> Iterator[Drawing]:
-    metrics = metrics_of(rows)
+    metrics = metrics_of(rows.values("metric"))
     groups = []
     for per_target in experiment.nontargets_per_target:
         independent = [row for row in rows if nontargets_per_target(row) == per_target]
@@ -327,7 +338,7 @@ def _estimators(
         f"speakers, each with {experiment.utterances} utterances against all, causing "
         f"{100 * experiment.speaker_share:g} % of the variance of scores"
     )
-    with_speakers = [row for row in rows if row["speakers"] is not None]
+    with_speakers = rows.select(n_speakers=PRESENT).to_rows()
     groups.append(("speakers", what, with_speakers, "speakers"))
     for name, what, of_group, size in groups:
         if of_group:
@@ -349,19 +360,18 @@ def _estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: 
     count, columns = len(panels), 3
     panels += [None] * (-count % columns)
     grid = [panels[i : i + columns] for i in range(0, count, columns)]
-    by_eer = dict(sorted(group_rows(rows, "eer").items()))
+    by_panel = grouped(rows, lambda r: (r["metric"], r["variant"], r["true_eer"]))
+    eers = sorted(group_rows(rows, "true_eer"))
     sizes = sorted(set(map(size_of, rows)))
     sizes = sizes[:: math.ceil(len(sizes) / _MOST_TICKS)]
     handles: dict[str, Artist] = {}
     with style.figure(style.FULL_WIDTH, 1.9 * len(grid) + 0.4) as canvas:
         for at, (axes, (metric, of_variant)) in enumerate(style.panels(canvas, grid, sharex=True)):
-            for (eer, of_eer), colour in zip(
-                by_eer.items(), itertools.cycle(style.PALETTE), strict=False
-            ):
-                _band(axes, of_eer, metric, of_variant, colour)
+            for eer, colour in zip(eers, itertools.cycle(style.PALETTE), strict=False):
+                _band(axes, by_panel[metric, of_variant, eer], colour)
                 handles[f"EER {100 * eer:g} %"] = Line2D([], [], color=colour)
             if metric == "zebra_individual":
-                first = next(iter(by_eer.values()))
+                first = by_panel[metric, of_variant, eers[0]]
                 ceilings = [individual_ceiling(r["n_target"], r["n_nontarget"]) for r in first]
                 axes.plot([*map(size_of, first)], ceilings, "k:", linewidth=0.9)
             title = _short_name(metric)
@@ -378,19 +388,18 @@ def _estimates(rows: Sequence[Row], metrics: Sequence[str], variant: str, size: 
     return canvas
 
 
-def _band(axes: Axes, rows: Sequence[Row], metric: str, variant: str, colour: str) -> None:
-    estimates = [row["estimates"][variant][metric] for row in rows]
-    if not all(math.isfinite(float(one["mean"])) for one in estimates):
+def _band(axes: Axes, rows: Sequence[Row], colour: str) -> None:
+    if not all(math.isfinite(row["value"]) for row in rows):
         return
+    metric, eer = rows[0]["metric"], rows[0]["true_eer"]
     low, mean, high = (
-        [describe(metric).printed(one[part]) for one in estimates]
-        for part in ("low", "mean", "high")
+        [describe(metric).printed(row[part]) for row in rows] for part in ("low", "value", "high")
     )
     x = [size_of(row) for row in rows]
     axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
     (line,) = axes.plot(x, mean, color=colour, marker=".", markersize=3)
-    line.set_gid(f"{metric}/{variant}/{rows[0]['eer']:g}")
-    truth = population_values(rows[0]["eer"]).get(metric)
+    line.set_gid(f"{metric}/{rows[0]['variant']}/{eer:g}")
+    truth = population_values(eer).get(metric)
     if truth is not None:
         level = describe(metric).printed(truth)
         axes.axhline(level, color=colour, linestyle=":", linewidth=0.9)

@@ -8,7 +8,6 @@ import itertools
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from ..protocol.protocol import Protocol
 from .attacks import Speech, attack_rows, matrix_rows, read_tree_speech, simulated_speech
 from .protocol import AttacksExperiment, EstimatorsExperiment, StudyProtocol
 from .scores import (
-    Metrics,
     Row,
     cluster_rows,
     discrete_rows,
@@ -37,78 +35,94 @@ from .scores import (
 RECORDS = "records"
 
 #: Incremented when the same tasks yield different rows.
-_REVISION = 1
+_REVISION = 2
 
 
-@dataclass(frozen=True)
-class Task:
-    """A unit of an experiment.
-
-    Attributes
-    ----------
-    experiment : str
-    name : str
-        Of its record; ASCII.
-    inputs : plain value
-        All inputs of the rows, in addition to the seed and the versions.
-    compute : callable
-        Compute rows from the random generator of the task and the metrics.
-    """
-
-    experiment: str
-    name: str
-    inputs: Any
-    compute: Callable[[np.random.Generator, Metrics], list[Row]]
+#: Makes a product of an experiment, a name, all inputs of its rows in addition to the seed and the
+#: versions, and a function of some arguments, a generator and the metrics.
+_Record = Callable[..., Product]
 
 
-def study_tasks(
-    study: StudyProtocol, *, tree: Path | None = None, protocol: Protocol | None = None
-) -> list[Task]:
-    """Return every task of a study, in order.
+def study_products(
+    study: StudyProtocol,
+    out: Path,
+    *,
+    own: Sequence[UserMetric] = (),
+    tree: Path | None = None,
+    protocol: Protocol | None = None,
+) -> list[Product]:
+    """Return the records of every task of a study, in order.
 
     Parameters
     ----------
+    own : sequence of UserMetric
+        User-defined metrics.
     tree : Path, optional
         Attack the original speech of this tree, whose protocol is `protocol`.
     """
     vectors = study.vectors
-    tasks = [*_score_tasks(study)]
+    record = functools.partial(_record, out, study.seed, own)
+    records = [*_score_records(study, record)]
     if study.attacks is not None and vectors is not None:
         if tree is not None and protocol is not None:
             speeches = read_tree_speech(tree, protocol)
         else:
             speeches = [simulated_speech(study.attacks, vectors, study.seed)]
-        tasks += _attack_tasks(study.attacks, speeches)
+        records += _attack_records(study.attacks, speeches, record)
     if (m := study.matrices) is not None and vectors is not None:
-        tasks.append(_task("matrices", "cases", [m, vectors], matrix_rows, m, vectors))
+        records.append(record("matrices", "cases", [m, vectors], matrix_rows, m, vectors))
     if study.estimators is not None:
-        tasks += _estimator_tasks(study.estimators)
-    return tasks
+        records += _estimator_records(study.estimators, record)
+    return records
 
 
-def _task(
-    experiment: str, name: str, inputs: object, rows: Callable[..., list[Row]], *of: object
-) -> Task:
-    """Make a task of a function of `of`, the generator and the metrics."""
-    compute = functools.partial(rows, *of)
-    return Task(experiment, f"{experiment}_{name}", to_plain(inputs), compute)
+def _record(
+    out: Path,
+    seed: int,
+    own: Sequence[UserMetric],
+    experiment: str,
+    name: str,
+    inputs: object,
+    rows: Callable[..., list[Row]],
+    *of: object,
+) -> Product:
+    """Make the product of a task. The NumPy version affects random numbers."""
+    name = f"{experiment}_{name}"
+    path = out / RECORDS / f"{name}.json"
+
+    def make(*_: object) -> Content:
+        generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
+        plain = to_plain(rows(*of, generator, functools.partial(study_metrics, own=own)))
+        return Content({path: f"{json.dumps(plain, indent=1, allow_nan=False)}\n".encode()})
+
+    options = {
+        "numpy": np.__version__,
+        "seed": seed,
+        "task": digest(json.dumps(to_plain(inputs), sort_keys=True).encode()),
+        "metrics": [*of_kind("scores"), *(f"{metric.name} {metric.sha256}" for metric in own)],
+    }
+    note = path.with_name(f".{name}{NOTE}")
+    fixed: dict[str, Any] = {"options": options, "revision": _REVISION}
+    return Product(name, out, note, (path,), lambda _: {}, make, **fixed)
 
 
-def _score_tasks(study: StudyProtocol) -> Iterator[Task]:
+def _score_records(study: StudyProtocol, record: _Record) -> Iterator[Product]:
     """Yield a task of discrete scores, one per trial key, and one per selection of trials."""
     if (d := study.discrete) is not None:
-        yield _task("discrete", "cases", d, discrete_rows, d)
+        yield record("discrete", "cases", d, discrete_rows, d)
     if (g := study.gaussian) is not None:
         for title, key in [(case.title, key) for case in g.cases for key in case.keys]:
             inputs = [title, key, g.means, g.deviations, g.scores]
-            yield _task("gaussian", key, inputs, gaussian_rows, g, title, key)
+            yield record("gaussian", key, inputs, gaussian_rows, g, title, key)
     if (c := study.clusters) is not None:
         for number, trials in enumerate(c.protocols):
             inputs = [c.distance, c.deviation, c.utterances, trials]
-            yield _task("clusters", str(number), inputs, cluster_rows, c, trials)
+            yield record("clusters", str(number), inputs, cluster_rows, c, trials)
 
 
-def _attack_tasks(experiment: AttacksExperiment, speeches: Sequence[Speech]) -> Iterator[Task]:
+def _attack_records(
+    experiment: AttacksExperiment, speeches: Sequence[Speech], record: _Record
+) -> Iterator[Product]:
     """Yield a task per speech, technique and target selection."""
     e = experiment
     for speech, (number, technique), selection in itertools.product(
@@ -116,21 +130,21 @@ def _attack_tasks(experiment: AttacksExperiment, speeches: Sequence[Speech]) -> 
     ):
         name = f"{speech.name}_{number}_{selection}"
         inputs = [speech.sha256, technique, e.attackers, e.linkages]
-        yield _task("attacks", name, inputs, attack_rows, e, speech, technique, selection)
+        yield record("attacks", name, inputs, attack_rows, e, speech, technique, selection)
 
 
-def _estimator_tasks(experiment: EstimatorsExperiment) -> Iterator[Task]:
+def _estimator_records(experiment: EstimatorsExperiment, record: _Record) -> Iterator[Product]:
     """Yield a task per EER and number of trials or speakers."""
     e = experiment
     for eer in e.eers:
         for ratio, targets in itertools.product(e.nontargets_per_target, e.targets):
             name = f"independent_{eer:g}_{ratio}_{targets}"
             inputs = [eer, targets, ratio, e.replicates]
-            yield _task("estimators", name, inputs, independent_rows, e, eer, ratio, targets)
+            yield record("estimators", name, inputs, independent_rows, e, eer, ratio, targets)
         for speakers in e.speakers:
             name = f"speakers_{eer:g}_{speakers}"
             inputs = [eer, speakers, e.utterances, e.speaker_share, e.replicates]
-            yield _task("estimators", name, inputs, speaker_rows, e, eer, speakers)
+            yield record("estimators", name, inputs, speaker_rows, e, eer, speakers)
 
 
 def study_metrics(
@@ -149,29 +163,20 @@ def study_metrics(
     return {v: {**score_metrics(scores, variant=v), **values} for v in VARIANTS}
 
 
-def run_tasks(
-    tasks: Sequence[Task],
-    out: Path,
-    *,
-    seed: int,
-    own: Sequence[UserMetric] = (),
-    run: Run = Run(),
-) -> Outcome:
-    """Compute the tasks of a job split that have no record yet.
+def make_records(records: Sequence[Product], run: Run = Run()) -> Outcome:
+    """Make the records of a job split that are not current.
 
     Raises
     ------
     PrivacyEvalError
         A task fails, as a user-defined metric does.
     """
-    outcome = bring_up_to_date(_products(tasks, out, seed, own), Inputs(), run)
+    outcome = bring_up_to_date(records, Inputs(), run)
     outcome.raise_failed()
     return outcome
 
 
-def read_rows(
-    tasks: Sequence[Task], out: Path, *, seed: int, own: Sequence[UserMetric] = ()
-) -> dict[str, list[Row]]:
+def read_rows(records: Sequence[Product]) -> dict[str, list[Row]]:
     """Read the rows of all experiments, by experiment and in the order of the tasks.
 
     Raises
@@ -181,65 +186,26 @@ def read_rows(
     """
     rows: dict[str, list[Row]] = {}
     inputs = Inputs()
-    for task, product in zip(tasks, _products(tasks, out, seed, own), strict=True):
-        path = product.files[0]
-        if not product.is_current(inputs):
+    for record in records:
+        (path,) = record.files
+        if not record.is_current(inputs):
             raise PrivacyEvalError(
                 f"{path}: missing, or of a different study, seed, --metric or --tree: run "
                 "privacy-eval study with the same options"
             )
-        rows.setdefault(task.experiment, []).extend(load_json(inputs.load(path)))
+        experiment = record.name.partition("_")[0]
+        rows.setdefault(experiment, []).extend(load_json(inputs.load(path)))
     return rows
 
 
-def study_digest(tasks: Sequence[Task], study: StudyProtocol, own: Sequence[UserMetric]) -> str:
+def study_digest(records: Sequence[Product], study: StudyProtocol) -> str:
     """Return a digest of all inputs of the figures."""
-    parts = [_options(task, study.seed, own) for task in tasks]
+    parts = [record.options for record in records]
     return digest(json.dumps([parts, to_plain(study)], sort_keys=True).encode())
 
 
-def remove_stale_records(tasks: Sequence[Task], out: Path) -> None:
+def remove_stale_records(records: Sequence[Product], out: Path) -> None:
     """Remove records of tasks that are no longer in the study."""
-    kept = {p for t in tasks for p in (f"{t.name}.json", f".{t.name}{NOTE}")}
-    for path in sorted((out / RECORDS).glob("*.json")):
-        if path.name not in kept:
-            path.unlink()
-
-
-def _products(
-    tasks: Sequence[Task], out: Path, seed: int, own: Sequence[UserMetric]
-) -> list[Product]:
-    """List the records of the tasks as products."""
-    metrics = functools.partial(study_metrics, own=own)
-
-    def product(task: Task) -> Product:
-        path = out / RECORDS / f"{task.name}.json"
-
-        def make(*_: object) -> Content:
-            generator = np.random.default_rng([seed, zlib.crc32(task.name.encode())])
-            rows = to_plain(task.compute(generator, metrics))
-            return Content({path: f"{json.dumps(rows, indent=1, allow_nan=False)}\n".encode()})
-
-        return Product(
-            task.name,
-            out,
-            path.with_name(f".{task.name}{NOTE}"),
-            (path,),
-            lambda _: {},
-            make,
-            options=_options(task, seed, own),
-            revision=_REVISION,
-        )
-
-    return [product(task) for task in tasks]
-
-
-def _options(task: Task, seed: int, own: Sequence[UserMetric]) -> dict[str, object]:
-    """Return all inputs of a record, among them the NumPy version, which affects random numbers."""
-    inputs = json.dumps(task.inputs, sort_keys=True).encode()
-    return {
-        "numpy": np.__version__,
-        "seed": seed,
-        "task": digest(inputs),
-        "metrics": [*of_kind("scores"), *(f"{metric.name} {metric.sha256}" for metric in own)],
-    }
+    kept = {path for record in records for path in (*record.files, record.note)}
+    for path in sorted({*(out / RECORDS).glob("*.json")} - kept):
+        path.unlink()

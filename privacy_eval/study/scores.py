@@ -306,7 +306,6 @@ def _estimates(
             "n_target": scores.n_target,  # the same in all replicates
             "n_nontarget": scores.n_nontarget,
             "replicates": replicates,
-            "ceiling": individual_ceiling(scores.n_target, scores.n_nontarget),
             "estimates": estimates,
         }
     ]

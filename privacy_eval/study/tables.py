@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..choices import grouped
+from ..errors import counted
 from ..io.csv_text import csv_text
-from ..metrics import (
-    METRICS,
-    VARIANTS,
-    Caveat,
-    categorical_tag,
-    describe,
-    find_caveats,
-    withholding_caveat,
-)
-from ..metrics.caveats import marked_text, note_of
-from ..report.table import Column, Table, aligned
-from .protocol import NONTARGET, TARGET, EstimatorsExperiment, StudyProtocol
+from ..metrics import METRICS, VARIANTS, Variant, categorical_tag, describe, find_caveats
+from ..report.declared import Shown, bundled_entries, declared_table
+from ..report.table import Table
+from ..results.measurements import Measurements, measured
+from .protocol import NONTARGET, TARGET, StudyProtocol
 from .scores import Row, individual_ceiling, population_values
 
 #: Rows of an experiment, by experiment.
@@ -43,33 +37,85 @@ SECTIONS: Mapping[str, str] = {
     "estimators": "Bias and spread of estimates",
 }
 
-#: Entries of rows that are not parameters of their scores.
-_RESULTS = frozenset({"metrics", "estimates", "points", "curves", "matrices"})
+#: Columns of measurements by the entries of rows that have other names.
+_NAMES = {
+    "title": "case",
+    "eer": "true_eer",
+    "speakers": "n_speakers",
+    "replicates": "n_replicates",
+}
+
+#: Entries of rows that are no parameters of their scores: arrays, and numbers.
+_RESULTS = frozenset({"metrics", "estimates", "points", "curves", "matrices", "printed"})
+_NUMBERS = ("share_below", "difference_of_means", "separation")
+
+
+def measurements_of(rows: Rows) -> Measurements:
+    """Return all numbers of a study. Estimates have their mean as value, their standard deviation
+    as `se` and their central 95 % as interval."""
+    every = ((experiment, row) for experiment, of in rows.items() for row in of)
+    return Measurements.of(itertools.chain.from_iterable(itertools.starmap(_rows_of, every)))
+
+
+def _rows_of(experiment: str, row: Row) -> Iterator[dict[str, Any]]:
+    """Yield the numbers of a row: those without variants, then the metrics."""
+    place: dict[str, Any] = {"experiment": experiment}
+    for name, value in row.items():
+        if name not in (*_RESULTS, *_NUMBERS, "cllr_min_formula"):
+            text = " ".join(map(str, value)) if isinstance(value, list) else value
+            place[_NAMES.get(name, name)] = text
+    if labels := row.get("labels"):
+        place |= {"n_target": labels.count(TARGET), "n_nontarget": labels.count(NONTARGET)}
+    for name in (name for name in _NUMBERS if name in row):
+        yield measured(name, row[name], **place)
+    if "cllr_min_formula" in row:
+        yield measured("cllr_min", row["cllr_min_formula"], **place, source="formula")
+    if "estimates" in row:
+        ceiling = individual_ceiling(row["n_target"], row["n_nontarget"])
+        yield measured("ceiling", ceiling, **place, tag=categorical_tag(ceiling))
+    for metric, value in row.get("printed", {}).items():
+        yield measured(metric, value, **place, source="printed")
+    for variant, metrics in (row.get("metrics") or row["estimates"]).items():
+        caveats = _caveats(place, metrics, variant) if labels else {}
+        of: dict[str, Any] = {**place, "variant": variant, "caveats": caveats or None}
+        for metric, value in metrics.items():
+            if isinstance(value, dict):
+                mean, se, *ends = (float(value[n]) for n in ("mean", "deviation", "low", "high"))
+                yield measured(metric, mean, ends, **of, se=se)
+            else:
+                yield measured(metric, float(value), **of)
+
+
+def _caveats(place: Row, metrics: Mapping[str, float], variant: Variant) -> dict[str, str]:
+    """Return the caveats on discrete scores but for that on few trials, which they have by
+    design."""
+    counts = place["n_target"], place["n_nontarget"]
+    caveats = find_caveats(metrics.get("eer"), *counts, variant=variant)
+    return {key: reason for key, reason in caveats.items() if key != "few_trials"}
+
+
+#: Rows of a table, its columns of metrics, and the words of its texts.
+_Part = tuple[Iterable[Row], Sequence[Shown], Mapping[str, str]]
 
 
 def study_tables(study: StudyProtocol, rows: Rows) -> list[Table]:
     """Make every table that has rows."""
-    tables: list[Table] = []
+    return [
+        replace(table, section=SECTIONS[experiment])
+        for experiment, of in rows.items()
+        for table in _tables(study, experiment, measurements_of({experiment: of}))
+    ]
 
-    def add(experiment: str, *made: Table) -> None:
-        tables.extend(replace(table, section=SECTIONS[experiment]) for table in made)
 
-    if of_experiment := rows.get("discrete"):
-        add("discrete", _discrete(of_experiment, study.variant))
-    if of_experiment := rows.get("gaussian"):
-        add("gaussian", _gaussian(of_experiment, study.variant))
-    if of_experiment := rows.get("clusters"):
-        add("clusters", _clusters(of_experiment))
-    for speech, of_speech in group_rows(rows.get("attacks", ()), "speech").items():
-        add("attacks", _attacks(speech, of_speech, study.variant))
-    if of_experiment := rows.get("matrices"):
-        add("matrices", _matrices(of_experiment))
-    of_experiment, e = rows.get("estimators"), study.estimators
-    if of_experiment and e is not None:
-        required = _required(e, of_experiment, study.variant)
-        estimates = _estimates(e, of_experiment, study.variant)
-        add("estimators", required, _ceilings(of_experiment), estimates)
-    return tables
+def _tables(study: StudyProtocol, experiment: str, of: Measurements) -> Iterator[Table]:
+    """Yield the tables of an experiment."""
+    for entry in bundled_entries("study"):
+        if entry.name.partition("_")[0] == experiment and len(of):
+            for rows, columns, words in _PARTS.get(entry.name, _all_rows)(study, of):
+                whole = replace(entry, columns=(*entry.columns, *columns))
+                table = declared_table(whole, Measurements.of(rows), words)
+                if table is not None:
+                    yield table
 
 
 def study_summary(study: StudyProtocol, rows: Rows) -> list[str]:
@@ -102,9 +148,10 @@ def study_summary(study: StudyProtocol, rows: Rows) -> list[str]:
             f"{format_value('deid', max(deid))} %, whatever their gain of voice distinctiveness."
         )
     if study.estimators is not None and rows.get("estimators"):
-        experiment = study.estimators
-        needed = _required(experiment, rows["estimators"], study.variant)
-        metrics = (m for m in metrics_of(rows["estimators"]) if m in experiment.tolerances)
+        of = measurements_of({"estimators": rows["estimators"]})
+        needed = next(_tables(study, "estimators", of))
+        tolerances = study.estimators.tolerances
+        metrics = (m for m in metrics_of(of.values("metric")) if m in tolerances)
         for metric, group in zip(metrics, needed.groups, strict=True):
             _, tolerance, eer, trials, *_, speakers = group[-1]
             unit = " points" * describe(metric).percent
@@ -117,34 +164,13 @@ def study_summary(study: StudyProtocol, rows: Rows) -> list[str]:
 
 
 def values_csv(rows: Rows) -> str:
-    """List every value of every experiment: a line per set of scores, variant and metric; for
-    `estimators` a line each for mean, deviation and both ends of the central 95 %."""
-    lines = [("experiment", "parameters", "variant", "metric", "quantity", "value")]
-    for experiment, row in ((e, row) for e, of_experiment in rows.items() for row in of_experiment):
-        parameters = {k: v for k, v in row.items() if k not in _RESULTS}
-        text = json.dumps(parameters, ensure_ascii=False)
-        for variant, metrics in (row.get("metrics") or row["estimates"]).items():
-            for metric, value in metrics.items():
-                values = value if isinstance(value, dict) else {"value": value}
-                for quantity, number in values.items():
-                    lines.append((experiment, text, variant, metric, quantity, repr(number)))
-    return csv_text(lines)
+    """List every value of every experiment, a line each."""
+    return csv_text(measurements_of(rows).compact_csv_rows)
 
 
-def metrics_of(rows: Iterable[Row], built_in: Sequence[str] = _BUILT_IN) -> list[str]:
+def metrics_of(names: Iterable[str], built_in: Sequence[str] = _BUILT_IN) -> list[str]:
     """List the metrics in tables: some built-in ones, and all user-defined ones."""
-    first = next(iter(rows))
-    variants = first.get("metrics") or first["estimates"]
-    names = next(iter(variants.values()))
     return [name for name in names if name in built_in or name not in METRICS]
-
-
-def _column(metric: str, before: str = "", after: str = "", **changes: Any) -> Column:
-    """Make the column of a metric, with plain text around its title; a user-defined metric has
-    its name."""
-    title, latex = describe(metric).column
-    latex = None if latex is None else f"{before}{latex}{after}"
-    return Column(f"{before}{title}{after}", latex, **changes)
 
 
 def format_value(metric: str, value: float, decimals: int = 3) -> str:
@@ -153,177 +179,69 @@ def format_value(metric: str, value: float, decimals: int = 3) -> str:
     return info.format(float(value), decimals=decimals - info.percent)
 
 
-def _discrete(rows: Sequence[Row], variant: str) -> Table:
-    metrics = metrics_of(rows)
-    printed = [m for m in metrics if any(m in row["printed"] for row in rows)]
-    columns = aligned("l", "Case", "Labels")
-    columns += [_column(m, rule=m == metrics[0]) for m in metrics]
-    columns += [_column(m, after=" printed", rule=m == printed[0]) for m in printed]
-    lines: list[tuple[str, ...]] = []
-    caveats: dict[str, Caveat] = {}
-    for row in rows:
-        values, targets = row["metrics"][variant], row["labels"].count(TARGET)
-        labels = " ".join("H" if label == TARGET else "-" for label in row["labels"])
-        counts = targets, row["labels"].count(NONTARGET)
-        reasons = find_caveats(values.get("eer"), *counts, variant=variant)
-        reasons.pop("few_trials", None)  # which these cases have by design
-        withheld = {m: withholding_caveat(reasons, m) for m in metrics}
-        caveats |= {c.reason: c for c in withheld.values() if c is not None}
-        texts = [marked_text(format_value(m, values[m]), withheld[m]) for m in metrics]
-        of_paper = row["printed"]
-        texts += [format_value(m, of_paper[m], 2) if m in of_paper else "" for m in printed]
-        lines.append((row["title"], labels, *texts))
-    return Table(
-        "discrete",
-        "Discrete scores: labels of the trials with the scores 1, 2, ..., and metrics.",
-        tuple(columns),
-        (tuple(lines),),
-        notes=(
-            "H: a target trial, -: a nontarget trial",
-            "Printed: as in the comparative study of metrics",
-            *map(note_of, caveats.values()),
-        ),
-    )
+def _all_rows(study: StudyProtocol, of: Measurements) -> Iterator[_Part]:
+    yield of, (), {}
 
 
-def _gaussian(rows: Sequence[Row], variant: str) -> Table:
-    metrics = metrics_of(rows)
-    lines = []
-    for case, of_case in group_rows(rows, "case").items():
-        values = [[row["metrics"][variant][m] for row in of_case] for m in metrics]
-        extents = (
-            f"{format_value(m, min(v))}\u2013{format_value(m, max(v))}"
-            for m, v in zip(metrics, values, strict=True)
-        )
-        lines.append((case, str(len(of_case)), *extents))
-    return Table(
-        "gaussian",
-        "Gaussian scores: smallest and largest value over all combinations of deviations.",
-        (*aligned("l", "Case"), *aligned("r", "Sets"), *map(_column, metrics)),
-        (tuple(lines),),
-    )
-
-
-def _clusters(rows: Sequence[Row]) -> Table:
-    lines = []
-    for row in rows:
-        exact, challenge = row["metrics"]["exact"], row["metrics"]["challenge"]
-        counts = (str(row["n_target"]), str(row["n_nontarget"]))
-        cllr_min = (row["share_below"], row["cllr_min_formula"], exact["cllr_min"])
-        texts = [f"{number:.3f}" for number in cllr_min] + [format_value("eer", exact["eer"])]
-        texts += [f"{values['linkability']:.3f}" for values in (exact, challenge)]
-        lines.append((row["title"], *counts, *texts))
-    return Table(
-        "clusters",
-        "Nontarget scores between target scores: x is the fraction of target scores below the "
-        "nontarget scores.",
-        (
-            *aligned("l", "Pairs that are trials"),
-            *aligned("r", "Targets", "Nontargets"),
-            Column("x", "$x$"),
-            _column("cllr_min", after=" by formula"),
-            _column("cllr_min"),
-            _column("eer"),
-            *(_column("linkability", after=f" ({v})") for v in ("exact", "challenge")),
-        ),
-        (tuple(lines),),
-        notes=("The formula: 1/2 [x log2(1 + 1/x) + log2(1 + x)]",),
-        turned=True,
-    )
-
-
-def _attacks(speech: str, rows: Sequence[Row], variant: str) -> Table:
-    metrics = metrics_of(rows, _OF_ATTACKS)
-    linkages = list(dict.fromkeys(row["linkage"] for row in rows))
-    columns = aligned("l", "Technique", "Targets", "Attacker")
-    for linkage in linkages:
-        before = f"{'PLDA' if linkage == 'plda' else linkage}: "
-        columns += [_column(m, before, align="r", rule=m == metrics[0]) for m in metrics]
-    groups = []
-    for of_technique in group_rows(rows, "technique").values():
-        lines: dict[tuple[str, ...], list[str]] = {}
-        for row in of_technique:  # linkage by linkage
-            texts = (format_value(m, row["metrics"][variant][m]) for m in metrics)
-            key = (row["technique"], row["selection"], row["attacker"])
-            lines.setdefault(key, []).extend(texts)
-        groups.append(tuple((*key, *texts) for key, texts in lines.items()))
-    return Table(
-        f"attacks_{speech}",
-        f"Attacks on converted x-vectors ({speech}) by technique, target selection, attacker and "
-        "linkage.",
-        tuple(columns),
-        tuple(groups),
-        turned=True,
-    )
-
-
-def _matrices(rows: Sequence[Row]) -> Table:
-    parts = ("oo", "oa", "aa")
-    lines = tuple(
-        (
-            row["title"],
-            variant,
-            format_value("deid", values["deid"]),
-            format_value("gvd_db", values["gvd_db"], 2),
-            *(f"{values[f'd_diag_{part}']:.3f}" for part in parts),
-        )
-        for row in rows
-        for variant, values in row["metrics"].items()
-    )
-    diagonals = (
-        Column(f"D_diag {part}", rf"$D_\mathrm{{diag}}(M_\mathrm{{{part}}})$") for part in parts
-    )
-    return Table(
-        "matrices",
-        "Artificial voice similarity matrices: de-identification and gain of voice "
-        "distinctiveness.",
-        (
-            *aligned("l", "Case", sparse=True),
-            *aligned("l", "Variant"),
-            _column("deid"),
-            _column("gvd_db"),
-            *diagonals,
-        ),
-        (lines,),
-    )
-
-
-def _required(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: str) -> Table:
-    """Find the number of trials or speakers that keeps bias and spread within the tolerance."""
-    ratios = experiment.nontargets_per_target
-    titles = [f"{n} nontarget{'s' if n > 1 else ''} per target" for n in ratios]
+def _discrete(study: StudyProtocol, of: Measurements) -> Iterator[_Part]:
+    shown = of.in_variant(study.variant)
+    metrics = metrics_of(shown.select(source=None).values("metric"))
+    printed = [m for m in metrics if m in shown.select(source="printed").values("metric")]
     columns = [
-        *aligned("l", "Metric", sparse=True),
-        *aligned("r", "Tolerance", sparse=True),
-        *aligned("r", "EER, %"),
-        *(Column(title, align="r", rule=not i) for i, title in enumerate(titles)),
-        Column("Speakers", align="r", rule=True),
+        Shown(metric=m, where={"source": ("",)}, align="c", rule=m == metrics[0]) for m in metrics
     ]
-    by_design = grouped(rows, lambda row: (row["eer"], nontargets_per_target(row)))
-    groups = []
-    for metric in (m for m in metrics_of(rows) if m in experiment.tolerances):
-        tolerance = experiment.tolerances[metric]
-        lines = []
-        for eer in experiment.eers:
-            designs = [by_design.get((eer, ratio), []) for ratio in (*ratios, None)]
-            sizes = (_smallest(of, metric, tolerance, variant) for of in designs)
-            texts = (format_value(metric, tolerance, 2), format_value("eer", eer, 1))
-            lines.append((_name(metric), *texts, *sizes))
-        groups.append(tuple(lines))
-    return Table(
-        "estimators_needed",
-        "Number of target trials, or speakers, that a protocol requires: the smallest number "
-        "simulated from which on bias and standard deviation are both within the tolerance.",
-        tuple(columns),
-        tuple(groups),
-        notes=(
-            "Independent trials, except in the last column: every speaker with "
-            f"{experiment.utterances} utterances against every speaker, "
-            f"{100 * experiment.speaker_share:g} % of the variance of scores due to speakers",
-            "ZEBRA's individual disclosure has no population value: it grows with the number of "
-            "trials, up to its ceiling",
-        ),
-    )
+    for m in printed:
+        two = 2 - describe(m).percent
+        how: dict[str, Any] = {"decimals": two, "align": "c", "rule": m == printed[0]}
+        columns.append(Shown("{} printed", m, where={"source": ("printed",)}, **how))
+    letters = str.maketrans({TARGET: "H", NONTARGET: "-"})
+    rows = ({**r, "labels": " ".join(r["labels"].translate(letters))} for r in shown)
+    yield rows, columns, {}
+
+
+def _gaussian(study: StudyProtocol, of: Measurements) -> Iterator[_Part]:
+    shown = of.select(variant=study.variant)
+    metrics = metrics_of(shown.values("metric"))
+    sets = Counter(row["case"] for row in shown.select(metric=metrics[0]))
+    columns = [Shown(metric=m, at="range", align="c") for m in metrics]
+    yield ({**row, "n_sets": sets[row["case"]]} for row in shown), columns, {}
+
+
+def _attacks(study: StudyProtocol, of: Measurements) -> Iterator[_Part]:
+    for speech in of.values("speech"):
+        shown = of.select(variant=study.variant, speech=speech)
+        metrics = metrics_of(shown.values("metric"), _OF_ATTACKS)
+        columns = [
+            Shown(f"{title}: {{}}", m, where={"linkage": (linkage,)}, rule=m == metrics[0])
+            for linkage in shown.values("linkage")
+            for title in ["PLDA" if linkage == "plda" else linkage]
+            for m in metrics
+        ]
+        yield shown, columns, {"speech": speech}
+
+
+def _required(study: StudyProtocol, of: Measurements) -> Iterator[_Part]:
+    """Find the number of trials or speakers that keeps bias and spread within the tolerance."""
+    if (e := study.estimators) is None:
+        return
+    shown, designs = of.select(variant=study.variant), (*e.nontargets_per_target, None)
+    titles = {n: f"{counted(n, 'nontarget')} per target" if n else "Speakers" for n in designs}
+    by_design = grouped(shown, lambda r: (r["metric"], r["true_eer"], nontargets_per_target(r)))
+    rows = [
+        {
+            "metric": metric,
+            "case": _name(metric),
+            "threshold": format_value(metric, e.tolerances[metric], 2),
+            "true_eer": format_value("eer", eer, 1),
+            "design": titles[ratio],
+            "printed": _smallest(by_design.get((metric, eer, ratio), []), e.tolerances[metric]),
+        }
+        for metric in metrics_of(shown.values("metric"))
+        if metric in e.tolerances
+        for eer in e.eers
+        for ratio in designs
+    ]
+    yield rows, (), {"utterances": str(e.utterances), "share": f"{100 * e.speaker_share:g}"}
 
 
 def _name(metric: str) -> str:
@@ -333,23 +251,26 @@ def _name(metric: str) -> str:
 
 def nontargets_per_target(row: Row) -> int | None:
     """Return the nontarget trials per target trial; None if trials belong to speakers."""
-    return None if row["speakers"] is not None else row["n_nontarget"] // row["n_target"]
+    return None if "n_speakers" in row else row["n_nontarget"] // row["n_target"]
 
 
 def size_of(row: Row) -> int:
     """Return the number of speakers of a simulation, or of independent target trials."""
-    return int(row["speakers"] or row["n_target"])
+    return int(row.get("n_speakers") or row["n_target"])
 
 
-def _smallest(rows: Sequence[Row], metric: str, tolerance: float, variant: str) -> str:
-    """Find the size from which on all estimates are within the tolerance."""
+def _bias(row: Row) -> float:
+    """Return the mean less the population value, which is 0 if there is none."""
+    return float(row["value"]) - population_values(row["true_eer"]).get(row["metric"], 0.0)
+
+
+def _smallest(rows: Sequence[Row], tolerance: float) -> str:
+    """Find the size from which on all estimates of a metric are within the tolerance."""
     smallest = None
     sizes = sorted(rows, key=size_of)
     for row in reversed(sizes):
-        estimate = row["estimates"][variant][metric]
-        truth = population_values(row["eer"]).get(metric)
-        bias = 0.0 if truth is None else estimate["mean"] - truth
-        if not max(abs(bias), estimate["deviation"]) <= tolerance:
+        known = row["metric"] in population_values(row["true_eer"])
+        if not max(abs(_bias(row)) if known else 0.0, row["se"]) <= tolerance:
             break
         smallest = size_of(row)
     if smallest is None:
@@ -357,57 +278,48 @@ def _smallest(rows: Sequence[Row], metric: str, tolerance: float, variant: str) 
     return f"at most {smallest}" if smallest == size_of(sizes[0]) else str(smallest)
 
 
-def _ceilings(rows: Sequence[Row]) -> Table:
-    lines = []
-    for counts in sorted({(row["n_target"], row["n_nontarget"]) for row in rows}):
-        ceiling = individual_ceiling(*counts)
-        lines.append((*map(str, counts), f"{ceiling:.3f}", categorical_tag(ceiling)))
-    return Table(
-        "estimators_ceiling",
-        "ZEBRA's individual disclosure is bounded by the number of trials: its value for "
-        "perfectly separated scores.",
-        (
-            *aligned("r", "Target trials", "Nontarget trials"),
-            Column("Ceiling, log10 LR", r"Ceiling, $\log_{10}(l)$", align="r"),
-            Column("Tag at the ceiling"),
-        ),
-        (tuple(lines),),
-    )
+def _ceilings(study: StudyProtocol, of: Measurements) -> Iterator[_Part]:
+    ceilings = of.select(metric="ceiling")
+    yield sorted(ceilings, key=lambda row: (row["n_target"], row["n_nontarget"])), (), {}
 
 
-def _estimates(experiment: EstimatorsExperiment, rows: Sequence[Row], variant: str) -> Table:
-    (other,) = set(VARIANTS) - {variant}
-    quantities = []
-    columns = [
-        *aligned("r", "EER, %", sparse=True),
-        *aligned("r", "Speakers", "Targets", "Nontargets"),
-    ]
-    for metric in metrics_of(rows):
+def _estimates(study: StudyProtocol, of: Measurements) -> Iterator[_Part]:
+    (other,) = set(VARIANTS) - {study.variant}
+    columns = []
+    for metric in metrics_of(of.select(variant=other).values("metric")):
         what = "mean" if population_values(0.25).get(metric) is None else "bias"
-        for of_variant in (variant, other) if metric == "linkability" else (variant,):
-            title = _name(metric) + (f" ({other})" if of_variant == other else "")
-            quantities.append((metric, of_variant))
-            columns += [Column(f"{title}: {what}", align="r", rule=True), *aligned("r", "dev.")]
+        for variant in (study.variant, other) if metric == "linkability" else (study.variant,):
+            title = _name(metric) + (f" ({other})" if variant == other else "")
+            where = {"variant": (variant,)}
+            columns.append(Shown(f"{title}: {what}", metric, where=where, rule=True))
+            columns.append(Shown("dev.", metric, "se", where))
 
-    def line(row: Row) -> tuple[str, ...]:
-        counts = (str(row[key] or "") for key in ("speakers", "n_target", "n_nontarget"))
-        cells = [format_value("eer", row["eer"], 1), *counts]
-        for metric, of_variant in quantities:
-            estimate = row["estimates"][of_variant][metric]
-            bias = float(estimate["mean"]) - population_values(row["eer"]).get(metric, 0.0)
-            cells += [format_value(metric, bias), format_value(metric, estimate["deviation"])]
-        return tuple(cells)
+    def order(row: Row) -> tuple[float, ...]:
+        return row["true_eer"], nontargets_per_target(row) or math.inf, size_of(row)
 
-    ordered = sorted(
-        rows, key=lambda r: (r["eer"], nontargets_per_target(r) or math.inf, size_of(r))
+    rows = (
+        {
+            **{name: value for name, value in row.items() if name not in ("low", "high")},
+            "value": _bias(row),
+            "n_speakers": row.get("n_speakers", ""),
+            "true_eer": format_value("eer", row["true_eer"], 1),
+            "key": f"{row['true_eer']} {nontargets_per_target(row)}",
+        }
+        for row in sorted(of.select(variant=VARIANTS), key=order)
     )
-    groups = itertools.groupby(ordered, key=lambda r: (r["eer"], nontargets_per_target(r)))
-    return Table(
-        "estimators",
-        f"Bias and standard deviation of {experiment.replicates} estimates by numbers of trials.",
-        tuple(columns),
-        tuple(tuple(map(line, group)) for _, group in groups),
-    )
+    replicates = study.estimators.replicates if study.estimators else 0
+    yield rows, columns, {"replicates": str(replicates)}
+
+
+#: Tables that do not show all rows of their experiment as they are.
+_PARTS: Mapping[str, Callable[[StudyProtocol, Measurements], Iterator[_Part]]] = {
+    "discrete": _discrete,
+    "gaussian": _gaussian,
+    "attacks_{speech}": _attacks,
+    "estimators_needed": _required,
+    "estimators_ceiling": _ceilings,
+    "estimators": _estimates,
+}
 
 
 def group_rows(rows: Iterable[Row], key: str) -> dict[Any, list[Row]]:

@@ -43,7 +43,10 @@ from privacy_eval.simulate.demo_tree import INVERTS, ONE_VALUE, STOPS_EARLY
 
 ONE_METRIC = {"quantity": "similarity", "system": "B1", "metric": "eer", "variant": "exact"}
 ONE_METRIC |= {"value": 0.5, "n_target": 1, "n_nontarget": 1}
+LOUDNESS = {"evaluator": "a", "quantity": "loudness", "metric": "rating_mean", "n_ratings": 1}
+LOUDNESS |= {"value": 5.0}
 NO_QUARTILES = {"quantity": "naturalness", "system": "B1", "metric": "rank_mean", "value": 0.5}
+NO_QUARTILES |= {"n_ratings": 1}
 TIED = st.lists(st.integers(1, 5), min_size=1, max_size=25)
 
 
@@ -386,11 +389,16 @@ def test_results_round_trip_and_rewrite_to_the_same_bytes(
         ({"measurements": [{"metrik": "eer"}]}, r"measurements\[0\]: metrik: did you mean metric"),
         ({"measurements": [{"value": "low"}]}, r"measurements\[0\].value: expected a number"),
         ({"measurements": [{"n_target": 0.5}]}, r"n_target: expected a whole number"),
-        ({"measurements": [{"metric": "eer", "data_set": "x"}]}, "unknown data sets: x"),
-        ({"measurements": [ONE_METRIC]}, "similarity: expected .* variants"),
-        ({"measurements": [ONE_METRIC | {"metric": "rank_mean"}]}, "expected .* variants"),
+        ({"measurements": [ONE_METRIC | {"data_set": "x"}]}, "unknown data sets: x"),
+        ({"measurements": [ONE_METRIC]}, "similarity, B1: missing: challenge cllr, .*, curve_eer"),
         ({"measurements": [NO_QUARTILES]}, "naturalness, B1: missing: rank_lower_quartile"),
-        ({"n_ratings": {"loudness": 1}}, "unknown metrics: loudness"),
+        ({"measurements": [{"value": 0.5}]}, r"measurements\[0\]: no metric"),
+        ({"measurements": [NO_QUARTILES | {"n_ratings": None}]}, r"measurements\[0\].n_ratings"),
+        ({"measurements": [ONE_METRIC | {"metric": "mann_whitney"}]}, "no against, p, p_corrected"),
+        ({"measurements": [LOUDNESS]}, "unknown quantities: loudness"),
+        ({"measurements": [LOUDNESS | {"quantity": QUANTITIES[2]}]}, "unknown rated metrics: sim"),
+        ({"measurements": [LOUDNESS | {"quantity": "similarity"}]}, "a, sim.*missing: agreement, "),
+        ({"measurements": [LOUDNESS | {"metric": "loud"}]}, "unknown metrics: loud"),
         ({"curves_sha256": "0"}, "subjective.npz: does not match"),
     ],
 )

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,7 @@ from privacy_eval.stages.privacy_metrics import condition_cost, evaluate_tree
 from privacy_eval.stages.similarity import plan_similarity, trial_set_cost
 from privacy_eval.stages.subsets import make_subsets
 from privacy_eval.stages.xvectors import make_vectors
-from privacy_eval.study.run import run_tasks, study_tasks
+from privacy_eval.study.run import make_records, study_products
 from privacy_eval.tree.discovery import find_systems
 
 OWN = "exp/models/user_asv_eval_anon/xvect_01709_1"
@@ -283,12 +283,16 @@ def of_identification(root: Path) -> Case:
 
 def of_study(root: Path) -> Case:
     seed = lines_to(root / "seed", ["0"])
-    tasks = study_tasks(small_study())[1:2]
+
+    def records() -> list[Product]:
+        study = replace(small_study(), seed=int(seed.read_text()))
+        return study_products(study, root)[1:2]
+
     return Case(
-        lambda run: run_tasks(tasks, root, seed=int(seed.read_text()), run=run),
+        lambda run: make_records(records(), run),
         lambda: lines_to(seed, ["1"]),
         root,
-        root / f"records/{tasks[0].name}.json",
+        root / f"records/{records()[0].name}.json",
         guarded=False,
     )
 

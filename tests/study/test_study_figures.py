@@ -13,16 +13,16 @@ from privacy_eval.metrics import TrialScores, score_metrics
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.tex import to_tex
 from privacy_eval.study.figures import _gaussian_pairs, study_figures
-from privacy_eval.study.run import read_rows, run_tasks, study_tasks
+from privacy_eval.study.run import make_records, read_rows, study_products
 
 
 @pytest.fixture(name="drawings", scope="module")
 def _drawings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Drawing]:
     folder: Path = tmp_path_factory.mktemp("study")
     study = small_study(**dict.fromkeys(("discrete", "gaussian", "matrices", "estimators")))
-    tasks = study_tasks(study)
-    run_tasks(tasks, folder, seed=0)
-    return {d.name: d for d in study_figures(study, read_rows(tasks, folder, seed=0))}
+    records = study_products(study, folder)
+    make_records(records)
+    return {d.name: d for d in study_figures(study, read_rows(records))}
 
 
 def test_the_axis_of_local_linkability_has_numbers_and_a_label(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
-from study_support import rows_of, small_study, tasks_of
+from study_support import generator_of, records_of, rows_of, small_study
 
 from privacy_eval.metrics import TrialScores, kaldi_eer, min_cllr, rocch_eer, score_metrics
 from privacy_eval.metrics.llr import individual_disclosure
@@ -35,7 +35,7 @@ STUDY = load_study("metric_study")
 def gaussian() -> dict[str, list[dict[str, float]]]:
     assert STUDY.gaussian is not None
     by_case = defaultdict(list)
-    for row in rows_of(tasks_of(gaussian=STUDY.gaussian)):
+    for row in rows_of(records_of(gaussian=STUDY.gaussian)):
         by_case[row["case"]].append(row["metrics"]["exact"])
     return by_case
 
@@ -110,7 +110,7 @@ def test_gaussian_scores_are_those_of_the_key() -> None:
 @pytest.mark.parametrize("number", range(3))
 def test_figure_3(number: int) -> None:
     assert STUDY.clusters is not None
-    row = rows_of(tasks_of(clusters=STUDY.clusters)[number : number + 1])[0]
+    row = rows_of(records_of(clusters=STUDY.clusters)[number : number + 1])[0]
     values = row["metrics"]
     assert values["exact"]["linkability"] > 0.95
     assert values["challenge"]["linkability"] > 0.95
@@ -132,7 +132,7 @@ def test_the_formula_is_min_cllr_of_such_scores(below: int, above: int, nontarge
 def test_trials_of_enrolled_clusters() -> None:
     """Who is enrolled decides which pairs are trials; A's fractions are exact."""
     experiment = ClustersExperiment(10.0, 0.01, 4, (ClusterTrials("x", 0.75, 0.25, ("A",)),))
-    (row,) = rows_of(tasks_of(clusters=experiment))
+    (row,) = rows_of(records_of(clusters=experiment))
     assert (row["n_target"], row["n_nontarget"]) == (16, 16)
     # 3 of 4 left with 1 of 4 left: pairs apart are 3 * 3 + 1 * 1 of 16.
     assert row["share_below"] == 10 / 16
@@ -224,11 +224,11 @@ def test_speakers_cause_a_fraction_of_the_variance_in_both_classes() -> None:
 def test_rows_have_mean_and_spread_of_replicates() -> None:
     study = small_study()
     assert study.estimators is not None
-    tasks = tasks_of(estimators=study.estimators)
-    assert len(tasks) == 2 * 2 + 2 == len({task.name for task in tasks})
-    (row,) = rows_of(tasks[1:2], 4)
+    records = records_of(estimators=study.estimators)
+    assert len(records) == 2 * 2 + 2 == len({r.name for r in records})
+    (row,) = rows_of(records[1:2])
     assert (row["n_target"], row["n_nontarget"], row["speakers"]) == (50, 50, None)
-    generator, d = np.random.default_rng(4), 2 * norm.ppf(0.8)
+    generator, d = generator_of(records[1]), 2 * norm.ppf(0.8)
     values = [
         score_metrics(TrialScores(generator.normal(d, 1, 50), generator.normal(0, 1, 50)))
         for _ in range(5)
@@ -238,7 +238,7 @@ def test_rows_have_mean_and_spread_of_replicates() -> None:
     assert estimate["mean"] == pytest.approx(eers.mean(), abs=1e-12)
     assert estimate["deviation"] == pytest.approx(eers.std(ddof=1), abs=1e-12)
     assert eers.min() <= estimate["low"] <= estimate["high"] <= eers.max()
-    (row,) = rows_of(tasks[-1:], 4)
+    (row,) = rows_of(records[-1:])
     assert (row["speakers"], row["n_target"], row["n_nontarget"]) == (6, 60, 300)
 
 
@@ -248,8 +248,8 @@ def test_bias_and_spread_shrink_with_trials() -> None:
     study = load_study("metric_study").estimators
     assert study is not None
     names = ("independent_0.2_10_50", "independent_0.2_10_500", "speakers_0.2_20")
-    tasks = {task.name.removeprefix("estimators_"): task for task in tasks_of(estimators=study)}
-    rows = {name: rows_of([tasks[name]])[0] for name in names}
+    records = {r.name.removeprefix("estimators_"): r for r in records_of(estimators=study)}
+    rows = {name: rows_of([records[name]])[0] for name in names}
     truth = population_values(0.2)
 
     def bias(name: str, metric: str) -> float:
@@ -264,4 +264,7 @@ def test_bias_and_spread_shrink_with_trials() -> None:
     assert spread[many] < 0.6 * spread[few] and spread[speakers] > 1.5 * spread[many]
     individual = [rows[n]["estimates"]["exact"]["zebra_individual"]["mean"] for n in (few, many)]
     assert individual[1] > individual[0] + 0.2
-    assert all(rows[n]["ceiling"] > v for n, v in zip((few, many), individual, strict=True))
+    ceilings = [
+        individual_ceiling(*(rows[n][c] for c in ("n_target", "n_nontarget"))) for n in (few, many)
+    ]
+    assert all(c > value for c, value in zip(ceilings, individual, strict=True))

@@ -13,6 +13,7 @@ from privacy_eval.report.latex import to_latex
 from privacy_eval.study.protocol import EstimatorsExperiment, StudyProtocol
 from privacy_eval.study.tables import format_value, study_tables, values_csv
 
+EXACT = ("eer", "exact", "0.2")
 NAME = "50%_team & $x$"
 
 
@@ -87,9 +88,13 @@ def test_values_csv_has_every_value() -> None:
     gaussian = {"case": "a,b", "curves": [1], "metrics": {"exact": {"eer": 0.5, "cllr": 1.5}}}
     rows = {"gaussian": [gaussian], "estimators": [row(None, 10, 0.25, 0.01)]}
     header, *lines = csv.reader(io.StringIO(values_csv(rows)))
-    assert header == ["experiment", "parameters", "variant", "metric", "quantity", "value"]
-    assert len(lines) == 2 + 2 * 2 * 4
-    assert lines[1] == ["gaussian", '{"case": "a,b"}', "exact", "cllr", "value", "1.5"]
+    read = [dict(zip(header, line, strict=True)) for line in lines]
+    assert len(read) == 2 + 2 * 2 + 1  # with the ceiling
+    place = {"experiment": "gaussian", "case": "a,b", "variant": "exact", "metric": "cllr"}
+    assert [r["value"] for r in read if place.items() <= r.items()] == ["1.5"]
+    (eer,) = [r for r in read if (r["metric"], r["variant"], r["true_eer"]) == EXACT]
+    numbers = {name: float(eer[name]) for name in ("value", "se", "low", "high")}
+    assert numbers == {"value": 0.25, "se": 0.01, "low": 0.25, "high": 0.25}
 
 
 @pytest.mark.parametrize(("targets", "noted"), [(19, True), (49, True), (50, False)])
