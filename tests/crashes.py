@@ -113,7 +113,7 @@ class Runs:
     def start(self, tree: Path, **environment: str) -> subprocess.Popen[bytes]:
         temporary = self.folder / "tmp"
         temporary.mkdir(parents=True, exist_ok=True)
-        kept = {k: v for k, v in os.environ.items() if k != "KALDI_ROOT"}
+        kept = {k: v for k, v in os.environ.items() if k not in ("KALDI_ROOT", "VIRTUAL_ENV")}
         with open(self._log, "wb") as log:
             return subprocess.Popen(
                 self.command(tree),

@@ -10,6 +10,7 @@ import io
 import itertools
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -126,6 +127,19 @@ def printed(text: str) -> list[dict[str, str]]:
     return rows
 
 
+def ok(run: Run) -> Run:
+    """A command that did what it was asked for."""
+    assert run.code == 0, run.err
+    return run
+
+
+def refused(run: Run, *messages: str, code: int = 1) -> Run:
+    """A command that ended with an error, which says all this."""
+    assert run.code == code, run
+    assert all(message in run.err for message in messages), run.err
+    return run
+
+
 def write_outputs(results: Results, out: Path) -> list[Path]:
     """Write the files of a results folder as `collect` does."""
     return write_set(out, output_files(results), note=RESULTS_NOTE)
@@ -160,6 +174,17 @@ def run_program(*command: object, cwd: Path, **environment: str) -> Run:
 def command(*arguments: object, cwd: Path, **environment: str) -> Run:
     """The command line in a process of its own."""
     return run_program(sys.executable, "-m", "privacy_eval", *arguments, cwd=cwd, **environment)
+
+
+def script(name: str, *arguments: object) -> Run:
+    """A Python script of the repository, run in this process."""
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
+        patch.setattr(sys, "argv", [name, *map(str, arguments)])
+        patch.setattr(sys, "path", [*sys.path])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(ROOT / "scripts" / name), run_name="__main__")
+    return Run(int(ended.value.code or 0), out.getvalue(), "")
 
 
 def nonempty(items: Iterable[Item]) -> list[Item]:

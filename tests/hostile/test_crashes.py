@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 from crashes import OUT, Runs, crash, crash_tree, differences, half_written, products
-from support import ROOT, Run, cli, executable, run_program, until
+from support import ROOT, Run, cli, executable, script, until
 
 
 def stages(tree: Path) -> list[list[str]]:
@@ -265,7 +265,6 @@ def test_outputs_contain_no_dates(whole: dict[str, bytes]) -> None:
             assert not re.search(rb"/CreationDate|tIME|\b20[2-9]\d-[01]\d-[0-3]\d\b", content), name
 
 
-def test_crash_script(tmp_path: Path) -> None:
-    done = run_program(sys.executable, ROOT / "scripts/crash_test.py", "--help", cwd=tmp_path)
-    assert done.code == 0, done.err
-    assert "--kills" in done.out
+def test_crash_script() -> None:
+    done = script("crash_test.py", "--help")
+    assert done.code == 0 and "--kills" in done.out

@@ -6,12 +6,11 @@ Far more on demand: scripts/fuzz.py --inputs 1000000.
 from __future__ import annotations
 
 import gzip
-import sys
 from pathlib import Path
 
 import pytest
 from readers import RATINGS, READERS, WER, fuzz, try_one
-from support import ROOT, run_program
+from support import script
 
 INPUTS = 50
 #: At least one input in twenty is read, or no right answer would be tested.
@@ -91,8 +90,6 @@ def test_regression(name: str, tmp_path: Path) -> None:
     assert try_one(reader, path, content) is is_read
 
 
-def test_fuzz_script(tmp_path: Path) -> None:
-    options = ("--inputs", 50, "--reader", "wer")
-    done = run_program(sys.executable, ROOT / "scripts/fuzz.py", *options, cwd=tmp_path)
-    assert done.code == 0, done.err
-    assert done.out.startswith("wer: ")
+def test_fuzz_script() -> None:
+    done = script("fuzz.py", "--inputs", 50, "--reader", "wer")
+    assert done.code == 0 and done.out.startswith("wer: ")

@@ -37,10 +37,9 @@ def options(folder: Path) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, preloaded_venv: Path) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished")
-    venv = {"VIRTUAL_ENV": str(preloaded_venv)}
-    done = run(folder, *options(folder), "--dir", folder / "out", **venv)
+    done = run(folder, *options(folder), "--dir", folder / "out")
     assert done.code == 0, done.err
     return folder / "out"
 
@@ -81,24 +80,22 @@ def test_everything_is_there(finished: Path) -> None:
     assert "gaussian_eer_my_median" in captions
 
 
-def test_killed_and_resumed(finished: Path, preloaded_venv: Path, tmp_path: Path) -> None:
+def test_killed_and_resumed(finished: Path, tmp_path: Path) -> None:
     """Killed with all its jobs after some records, then run again."""
     out, chosen = tmp_path / "out", options(tmp_path)
     with Runs(tmp_path, lambda folder: [str(RUN), *chosen, f"--dir={folder}"]) as runs:
         first = runs.start(out)
         assert until(lambda: [*out.glob("records/*.json")] or first.poll() is not None)
         runs.kill(first, everything=True)
-    venv = {"VIRTUAL_ENV": str(preloaded_venv)}
-    again = run(tmp_path, *chosen, "--dir", out, "--stop-stage", 0, **venv)
+    again = run(tmp_path, *chosen, "--dir", out, "--stop-stage", 0)
     assert again.code == 0, again.err
     assert snapshot(out / "records") == snapshot(finished / "records")
 
 
-def test_a_second_run_makes_nothing(finished: Path, preloaded_venv: Path) -> None:
+def test_a_second_run_makes_nothing(finished: Path) -> None:
     """In another number of jobs, too."""
     before, seen = outputs(finished), times(finished.rglob("*.[pj]*"))
-    venv = {"VIRTUAL_ENV": str(preloaded_venv)}
-    again = run(finished, *options(finished.parent), "--dir", ".", "--nj", 1, **venv)
+    again = run(finished, *options(finished.parent), "--dir", ".", "--nj", 1)
     assert again.code == 0 and "0 figures drawn" in again.out
     assert outputs(finished) == before
     after = times(finished.rglob("*.[pj]*"))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import Run, cells_of, cli, executable, lines_to
+from support import ROOT, Run, cells_of, cli, executable, lines_to, run_program
 
 from privacy_eval.numbers.rankings import rankings
 from privacy_eval.numbers.report_data import read_report_data
@@ -18,32 +17,23 @@ from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import merge
 
-ROOT = Path(__file__).resolve().parents[2]
 OF_B1 = "exp/B1/results-demo_B1"
 VECTORS = "exp/models/asv_eval/xvect_01709_1/xvect_libri_dev_trials_f_B1"
 
 
-def run_recipe(tree: Path, *options: object, **environment: str) -> Run:
+def run_recipe(tree: Path, *options: object) -> Run:
     """Run the recipe; pdflatex is broken, as TeX is optional."""
     broken = executable(tree.parent / "bin/pdflatex", "#!/bin/sh\nexit 1\n").parent
     words = ("--tree", tree, "--out", "results", "--nj", 1, "--bootstrap", 20, *options)
-    done = subprocess.run(
-        [str(ROOT / "recipes/vpc2020/run.sh"), *map(str, words)],
-        env={**os.environ, "PATH": f"{broken}:{os.environ['PATH']}", **environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
-    return Run(done.returncode, done.stdout, done.stderr)
+    path = f"{broken}:{os.environ['PATH']}"
+    return run_program(ROOT / "recipes/vpc2020/run.sh", *words, cwd=tree, PATH=path)
 
 
 @pytest.fixture(scope="module")
 def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The simulated tree of two systems, evaluated."""
     tree = tmp_path_factory.mktemp("evaluated") / "tree"
-    assert cli("demo-tree", tree).code == 0
+    assert cli("demo-tree", tree, "--speakers", 4, "--utterances", 4).code == 0
     run = run_recipe(tree, "--stage", 5, "--stop-stage", 8)
     assert run.code == 0, run.err
     return tree
@@ -183,10 +173,10 @@ def test_failures_and_days_of_several_files_are_merged(tree: Path) -> None:
 @pytest.mark.parametrize("ratings", ["", "a,b\n1,2\n"], ids=["empty", "other columns"])
 def test_ratings_that_cannot_be_used(tree: Path, ratings: str) -> None:
     (tree / "ratings.csv").write_text(ratings)
-    run = run_recipe(tree, "--stage", 9)
+    run = run_recipe(tree, "--stage", 11)
     assert run.code == 1, run.err
     assert "listening: " in run.err.splitlines()[-1] and "ratings.csv" in run.err
     report = (tree / "results/report.html").read_text()
     assert "Subjective evaluation" not in report
     (tree / "ratings.csv").unlink()
-    assert run_recipe(tree, "--stage", 9).code == 0
+    assert run_recipe(tree, "--stage", 11).code == 0

@@ -16,8 +16,8 @@ RUN = ROOT / "recipes/speech_demo/run.sh"
 SMALL = ("--speakers", 4, "--training", 16, "--utterances", 4, "--seconds", 1, "--stop-stage", 5)
 
 
-def recipe(folder: Path, *options: object, **environment: str) -> Run:
-    return run_program(RUN, "--dir", folder, *options, cwd=folder.parent, **environment)
+def recipe(folder: Path, *options: object) -> Run:
+    return run_program(RUN, "--dir", folder, *options, cwd=folder.parent)
 
 
 def mean_eer(folder: Path) -> dict[str, float]:
@@ -40,23 +40,20 @@ def products(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module", name="made")
-def _made(tmp_path_factory: pytest.TempPathFactory, preloaded_venv: Path) -> Path:
+def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("speech") / "demo"
-    run = recipe(folder, *SMALL, VIRTUAL_ENV=str(preloaded_venv))
+    run = recipe(folder, *SMALL)
     assert run.code == 0, run.err
     return folder
 
 
-def test_the_attack_models_are_in_the_order_of_what_they_know(
-    preloaded_venv: Path, tmp_path: Path
-) -> None:
+def test_the_attack_models_are_in_the_order_of_what_they_know(tmp_path: Path) -> None:
     """EERs of fewer trials are too coarse."""
     made = tmp_path / "demo"
     run = recipe(
         made,
         *("--training", 40, "--utterances", 8, "--seconds", 2, "--stop-stage", 9),
         *("--attackers", "all"),
-        VIRTUAL_ENV=str(preloaded_venv),
     )
     assert run.code == 0, run.err
     assert "|asv:" in (made / "tree/results/tables/more/B2_asv_test.tex").read_text()
@@ -105,8 +102,8 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(
         before.rename(made)
 
 
-def test_a_second_run_makes_nothing(made: Path, preloaded_venv: Path) -> None:
-    run = recipe(made, *SMALL, VIRTUAL_ENV=str(preloaded_venv))
+def test_a_second_run_makes_nothing(made: Path) -> None:
+    run = recipe(made, *SMALL)
     assert run.code == 0
     assert "simulated: already exists" in run.err and "tree: already exists" in run.out
 

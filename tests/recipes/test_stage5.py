@@ -29,9 +29,8 @@ from support import (
 RUN = ROOT / "recipes" / "vpc2020" / "run.sh"
 
 
-def recipe(tree: Path, venv: Path, *more: object) -> Run:
-    command = ("env", "-u", "KALDI_ROOT", RUN, "--tree", tree, *more)
-    run = run_program(*command, cwd=ROOT, VIRTUAL_ENV=str(venv))
+def recipe(tree: Path, *more: object) -> Run:
+    run = run_program("env", "-u", "KALDI_ROOT", RUN, "--tree", tree, *more, cwd=ROOT)
     assert "Traceback" not in run.err
     return run
 
@@ -68,10 +67,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def evaluated(tree: Path, preloaded_venv: Path) -> Path:
+def evaluated(tree: Path) -> Path:
     """The tree after a run without the stages that draw, which take most of the time: the
     README's test runs them."""
-    run = recipe(tree, preloaded_venv, "--stage", 5, "--stop-stage", 9)
+    run = recipe(tree, "--stage", 5, "--stop-stage", 9)
     assert run.code == 0, run.err
     assert "score files: 48 in place" in run.out
     assert "voice similarities: 12 in place" in run.out
@@ -118,12 +117,10 @@ def test_voice_similarities_survive_export_and_import(evaluated: Path, tmp_path:
     assert cli("export", out / "results.json").out == text
 
 
-def test_scores_are_the_same_in_a_chosen_results_folder(
-    evaluated: Path, preloaded_venv: Path, tmp_path: Path
-) -> None:
+def test_scores_are_the_same_in_a_chosen_results_folder(evaluated: Path, tmp_path: Path) -> None:
     """Asked for before it is there."""
     options = ("--stage", 5, "--stop-stage", 5, "--nj", 1, "--out", tmp_path)
-    run = recipe(evaluated, preloaded_venv, *options, "--results", "exp/results-mine")
+    run = recipe(evaluated, *options, "--results", "exp/results-mine")
     assert run.code == 0, run.err
     assert "score files: 48 in place" in run.out
     one, two = (snapshot(evaluated / "exp" / f"results-{name}") for name in ("anon", "mine"))
