@@ -14,18 +14,20 @@ PACKAGE = Path(privacy_eval.__file__).parent
 
 #: From the top down. What stands in one line does not know of each other.
 ROOMS = (
+    ("study",),
+    ("attackers",),
     ("cli",),
-    ("compat", "check", "study", "listening"),
+    ("compat", "check", "listening"),
     ("report",),
     ("numbers", "simulate", "stages"),
     ("results",),
     ("products",),
     ("tree",),
-    ("asv", "attackers", "speech"),
+    ("asv", "speech"),
     ("protocol",),
     ("io",),
     ("metrics",),
-    ("options",),
+    ("options", "wings"),
     ("choices", "errors", "version"),
 )
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}

@@ -18,18 +18,19 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from ..errors import InputWarning, OutputError, PrivacyEvalError, UsageError
 from ..version import __version__
+from ..wings import installed, of_wings, referred, told
 from .config import expand_config, option_names, refuse_repeated
 from .jobs import OUTPUT_ERROR
-from .options import HelpFormatter, add_options, check_rules, log
-from .stages import STAGES, TREE, run_stage, stage_commands
+from .options import HelpFormatter, Options, add_options, check_rules, log
+from .stages import STAGES, TREE, run_stage, stage_commands, stage_options
 
-#: The verbs by purpose.
+#: The core's verbs by purpose.
 GROUPS: dict[str, dict[str, str]] = {
     "begin": {
         "init": "put a recipe of your own into a folder: run.sh, path.sh, cmd.sh and a protocol",
@@ -44,8 +45,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "count": "count scores in a table that adds up over files, machines and jobs",
         "merge": "add counts of parts of the scores",
         "zebra": "compute the ZEBRA metrics and profile of one score file",
-        "text-scores": "compute the scores of trials from transcripts: who speaks, by the words",
-        "fuse-scores": "fuse the scores of several attackers, over folds of speakers",
         "wer": "compute word error rates of transcripts, with intervals over speakers",
         "uar": "compute emotion recognition recalls (UAR) from predictions",
         "quality": "predict the quality of speech (DNSMOS), with intervals over speakers",
@@ -85,10 +84,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "get-model": "download a pretrained model, pinned and checked, into the user's cache",
         "xvectors": "extract the x-vectors of a data folder with Kaldi's networks, or an encoder's",
     },
-    "study the metrics themselves": {
-        "study": "run simulations that show what each metric is sensitive to",
-        "study-report": "write tables, figures and report of a metric study",
-    },
     "for scripts and shells": {
         "check-options": "check the options of the recipe before its first stage",
         "completion": "print the bash or zsh completion script for verbs and options",
@@ -101,16 +96,30 @@ VERBS = {verb: purpose for verbs in GROUPS.values() for verb, purpose in verbs.i
 MODULES = {
     "begin": "init selftest demo-tree demo-speech unpack-submissions",
     "metrics": "metrics privacy-metrics",
-    "scores": "count merge zebra text-scores fuse-scores asv-scores",
+    "scores": "count merge zebra",
     "vectors": "train-backend similarity identification attributes",
     "utility": "wer uar measures",
     "speech": "quality phones pitch recognize data-dir mcadams get-model xvectors",
     "results": "tables figures report import export gate",
     "listening": "listening",
-    "study": "study study-report",
     "shells": "check-options completion",
 }
 MODULE_OF = {verb: module for module, verbs in MODULES.items() for verb in verbs.split()}
+
+
+def groups() -> dict[str, dict[str, str]]:
+    """Return the verbs by purpose, and those that wings add by wing."""
+    added = {
+        f"wing {wing.name}": {n: what for n, (_, what) in wing.verbs.items() if n not in VERBS}
+        for wing in installed()
+    }
+    return GROUPS | {title: verbs for title, verbs in added.items() if verbs}
+
+
+def every_verb() -> dict[str, str]:
+    """Return what each verb does."""
+    verbs = {verb: what for of_group in groups().values() for verb, what in of_group.items()}
+    return {name: stage.what for name, stage in of_wings("stages").items()} | verbs
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -123,10 +132,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     _ignore_matplotlibrc()
     words = sys.argv[1:] if argv is None else list(argv)
     verb = next(iter(words), "")
-    if verb not in VERBS and verb not in STAGES:
-        return _no_verb(verb)
     arguments = argparse.Namespace()
     try:
+        if verb not in VERBS and verb not in STAGES and not usages(verb):
+            return _no_verb(verb)
         code = 0
         for one, others in commands(words):
             arguments = parse(one, others)
@@ -231,7 +240,13 @@ def commands(words: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 def usages(verb: str) -> list[str]:
     """Return what a verb may mean: `stage NAME`, the verb on single files, or either."""
-    return [f"stage {verb}"] * (verb in STAGES) + [verb] * (verb in MODULE_OF)
+    is_stage = verb in STAGES or verb in stage_options()
+    return [f"stage {verb}"] * is_stage + [verb] * is_of_files(verb)
+
+
+def is_of_files(verb: str) -> bool:
+    """Tell whether a verb works on single files, or needs no tree."""
+    return verb in MODULE_OF or verb in of_wings("verbs", MODULE_OF)
 
 
 def parse(
@@ -257,16 +272,17 @@ def parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of a verb, or of `stage NAME`."""
     name, parts = verb.removeprefix("stage "), [TREE]
-    if name != verb or name not in MODULE_OF:
-        example, run = f"stage {name} --tree baseline --results exp", run_stage
-        parts.append(STAGES[name])
+    if name != verb or not is_of_files(name):
+        run: Callable[[argparse.Namespace], int] = run_stage
+        example = f"stage {name} --tree baseline --results exp"
+        parts.append(STAGES.get(name) or stage_options()[name])
     else:
-        module = vars(importlib.import_module(f".{MODULE_OF[verb]}", __name__))
-        parts, run = [module["VERBS"][verb]], module[f"run_{verb.replace('-', '_')}"]
-        example = f"{verb} {parts[0]['example']}"
+        options, run = _of_module(verb)
+        parts = [options]
+        example = f"{verb} {options['example']}"
         if verb in STAGES:
             example += f"\n\nover a tree: privacy-eval stage {verb} --help"
-    purpose = VERBS.get(name, name)
+    purpose = VERBS.get(name) or every_verb().get(name, name)
     one = kind(
         prog=f"privacy-eval {verb}",
         description=f"{purpose[0].upper()}{purpose[1:]}.",
@@ -280,6 +296,16 @@ def parser(
     return one
 
 
+def _of_module(verb: str) -> tuple[Options, Callable[[argparse.Namespace], int]]:
+    """Return the options and the function of a verb on single files."""
+    function = f"run_{verb.replace('-', '_')}"
+    if verb in MODULE_OF:
+        module = vars(importlib.import_module(f".{MODULE_OF[verb]}", __name__))
+        return module["VERBS"][verb], module[function]
+    name, _ = of_wings("verbs")[verb]
+    return referred(f"{name}:VERBS")[verb], referred(f"{name}:{function}")
+
+
 def _no_verb(word: str) -> int:
     """Print the help, the version, or that there is no such verb; return the exit code."""
     top = argparse.ArgumentParser(
@@ -289,7 +315,8 @@ def _no_verb(word: str) -> int:
         epilog=_listed() + "\n\noptions and an example of each: privacy-eval VERB --help",
         formatter_class=HelpFormatter,
     )
-    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    wings = "".join(f"\n{line}" for line in told())
+    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}{wings}")
     if not word:
         print(top.format_help(), end="", file=sys.stderr)
         return 2
@@ -301,7 +328,7 @@ def _no_verb(word: str) -> int:
 def _listed() -> str:
     """List the verbs, by group."""
     lines = []
-    for title, verbs in GROUPS.items():
+    for title, verbs in groups().items():
         lines += ["", f"{title}:"]
         lines += [f"  {verb:<16} {purpose}" for verb, purpose in verbs.items()]
     return "\n".join(lines[1:])
@@ -310,5 +337,5 @@ def _listed() -> str:
 def _suggestion(word: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(word, VERBS)
+    near = get_close_matches(word, every_verb())
     return f"; did you mean {' or '.join(near)}?" if near else ""

@@ -17,11 +17,11 @@ from .group_options import BY, check_groups, group_caveats, read_by
 from .options import Options, check_plot, few_replicates, log, print_json, refuse_given
 
 if TYPE_CHECKING:
-    from ..attackers.fusion import Strongest
     from ..metrics import Evaluation, Metric, Trials, TrialScores, Variant
     from ..metrics.eer import SpeakerEer
     from ..metrics.evaluation import Comparison
     from ..metrics.groups import GroupReport
+    from ..metrics.strongest import Strongest
 
 _COLUMNS = (
     "names of the columns enrolled, utterance, score, label, trial_speaker ... of scores and key, "
@@ -639,9 +639,9 @@ def show_strongest(
     more: Mapping[str, object],
 ) -> None:
     """Print the EERs of all attackers, the lowest one, and that corrected for the choice."""
-    from ..attackers.fusion import strongest
     from ..io.schema import to_plain
     from ..metrics import withholding_caveat
+    from ..metrics.strongest import strongest
 
     names, exact = list(attackers), {name: of["exact"] for name, of in attackers.items()}
     drawn = [of.replicates for of in exact.values() if of.replicates is not None]

@@ -14,8 +14,8 @@ from ..stages.options import (
     McAdamsOptions,
     MeasureOptions,
 )
-from ..stages.recipe import STAGES as RECIPE
-from ..stages.recipe import stage_number
+from ..stages.recipe import every_stage, stage_number
+from ..wings import of_wings
 from .config import option_names
 from .options import HelpFormatter, Options, folder_command
 
@@ -105,10 +105,20 @@ STAGES: dict[str, Options] = {
 }
 
 
+def stage_options() -> dict[str, Options]:
+    """Return the options of all stages, also of wings."""
+    added = {
+        name.replace("_", "-"): {"shared": _READ, "kinds": filter(None, (stage.options,))}
+        for name, stage in of_wings("stages").items()
+    }
+    return STAGES | added
+
+
 def run_stage(arguments: argparse.Namespace) -> int:
     """Run a stage over a tree."""
     runs = vars(importlib.import_module(".stage_runs", __package__))
-    code: int = runs[arguments.verb.replace("-", "_")](arguments)
+    name = arguments.verb.replace("-", "_")
+    code: int = runs[name if arguments.verb in STAGES else "of_wing"](arguments)
     return code
 
 
@@ -117,7 +127,7 @@ def stage_commands(
 ) -> list[tuple[str, list[str]]]:
     """Return the verbs that the words after `stage` mean, each with its own words: those of a
     number get the options that they have."""
-    names = [(row.number, name.replace("_", "-")) for row in RECIPE for name in row.names]
+    names = [(row.number, name.replace("_", "-")) for row in every_stage() for name in row.names]
     listed = "\n".join(f"  {number:>2}  {name}" for number, name in names)
     one = argparse.ArgumentParser(
         prog="privacy-eval stage",
@@ -130,13 +140,15 @@ def stage_commands(
     verbs = dict.fromkeys(name for number, name in names if chosen in (str(number), name))
     if not verbs:
         one.error(f"no stage {chosen!r} (--help lists them)")
-    keys = [f"stage {name}" if name in STAGES else name for name in verbs]
+    known = stage_options()
+    keys = [f"stage {name}" if name in known else name for name in verbs]
     if not chosen.isdigit():
         return [(keys[0], others)]
-    known = {key: parser_of(key)._option_string_actions for key in keys}
-    if unknown := [n for n in option_names(others) if not any(n in own for own in known.values())]:
+    options = {key: parser_of(key)._option_string_actions for key in keys}
+    every = {name for own in options.values() for name in own}
+    if unknown := [name for name in option_names(others) if name not in every]:
         one.error(f"unrecognized arguments: {' '.join(unknown)}")
-    commands = [(key, _words_of(others, own)) for key, own in known.items()]
+    commands = [(key, _words_of(others, own)) for key, own in options.items()]
     # Those of original speech are stage 3.
     anonymized = ["--anonymized"] * (int(chosen) == stage_number("subsets"))
     return [(k, [*w, *(anonymized if k == "stage subsets" else ())]) for k, w in commands]

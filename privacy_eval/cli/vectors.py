@@ -15,10 +15,10 @@ from .group_options import BY, plain_groups, print_rates, read_by
 from .options import Options, check_plot, log, print_json, progress, refuse_given
 
 if TYPE_CHECKING:
+    from ..asv.attributes import AttributeInference
     from ..asv.galleries import Gallery, GalleryTests, KnownSpeech
     from ..asv.identification import Identification, RankedTests
     from ..asv.voice_similarity import SimilarityResult
-    from ..attackers.attributes import AttributeInference
     from ..io.vectors import Vectors
     from ..metrics.amount import Amount, AmountCurve
 
@@ -429,7 +429,7 @@ _TITLES = {
 
 
 def run_attributes(arguments: argparse.Namespace) -> int:
-    from ..attackers.attributes import infer_attribute, reported_situation
+    from ..asv.attributes import infer_attribute, reported_situation
     from ..io.data_dir import read_utt2spk
     from .inputs import load_vectors
 

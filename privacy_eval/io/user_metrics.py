@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import math
 import numbers
+import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from ..metrics import METRICS, Metric, MetricDescription, TrialScores, registry
 from ..metrics.registry import BUILT_IN, SUBJECTIVE
+from ..wings import of_wings
 from .files import digest, read_bytes
 from .names import check_name
 
@@ -227,7 +229,8 @@ def register(described: Mapping[str, MetricDescription]) -> None:
 
 
 def user_digests() -> dict[str, str]:
-    """Return the digests of the registered metrics of the user by their name.
+    """Return the digests of the registered metrics of the user, and of the modules of those of
+    wings, by their name.
 
     Examples
     --------
@@ -235,4 +238,7 @@ def user_digests() -> dict[str, str]:
     {}
     """
     own = (metric.function for metric in METRICS.values())
-    return {metric.name: metric.sha256 for metric in own if isinstance(metric, UserMetric)}
+    digests = {metric.name: metric.sha256 for metric in own if isinstance(metric, UserMetric)}
+    added = {key: entry.partition(":")[0] for key, entry in of_wings("metrics").items()}
+    files = {key: sys.modules[module].__file__ for key, module in added.items()}
+    return digests | {key: digest(read_bytes(Path(file))) for key, file in files.items() if file}

@@ -11,12 +11,13 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..wings import of_wings, referred
 from .detection import det_curve, effective_prior, min_dcf, miss_rate
 from .eer import eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
 from .linkability import densities, linkability
@@ -737,6 +738,12 @@ METRICS: dict[str, Metric] = {
 BUILT_IN = frozenset(METRICS)
 
 
+def add_metrics_of_wings() -> None:
+    """Register the metrics of wings."""
+    added = of_wings("metrics", METRICS)
+    METRICS.update((key, replace(referred(entry), key=key)) for key, entry in added.items())
+
+
 def of_kind(kind: Kind) -> dict[str, Metric]:
     """Select the metrics of a kind.
 
@@ -811,7 +818,7 @@ def registered(metrics: Iterable[Metric]) -> Iterator[None]:
 
 def forget_all_but_built_in() -> None:
     """Forget metrics that results describe."""
-    for key in METRICS.keys() - BUILT_IN:
+    for key in METRICS.keys() - BUILT_IN - of_wings("metrics").keys():
         del METRICS[key]
 
 

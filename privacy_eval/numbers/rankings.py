@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from ..attackers.fusion import Strongest
 from ..choices import LEVEL
 from ..errors import UsageError
 from ..metrics import CAVEATS, METRICS
 from ..metrics.caveats import RAW_SPEECH, SAME_SCORES
 from ..metrics.confidence import least_replicates
+from ..metrics.strongest import Strongest
 from ..protocol.protocol import Protocol
 from ..results.records import VerificationRecord
 from .attackers import Tried

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ..attackers.fusion import Strongest
 from ..metrics import of_kind
+from ..metrics.strongest import Strongest
 from .attackers import AttackerEer, Tried
 from .cells import ORIGINAL_COLUMN, system_column
 from .means import Mean, Means

@@ -22,9 +22,11 @@ from ..numbers.groups import recognizer
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import CHALLENGE_ATTACKERS, Protocol, resource
 from ..results.measurements import (
+    ADDED,
     CIRCUMSTANCES,
     COUNTS,
     PRESENT,
+    TITLES,
     VALUES,
     WHOLE,
     Measurements,
@@ -212,7 +214,8 @@ class _Rendering:
     def table(self) -> Table:
         """Make the table, which has no groups if it would be too wide."""
         entry, facts = self.entry, _FACTS.get(self.entry.name, _no_facts)
-        keys = [_KEYS[name] for name in entry.rows if name in _KEYS]
+        known = {**_KEYS, **_added()}
+        keys = [known[name] for name in entry.rows if name in known]
         words, notes = facts(self.rows, self.data)
         fill = {**self.words, **words}
         cells = list(itertools.chain.from_iterable(map(self._column, entry.columns)))
@@ -261,7 +264,8 @@ class _Rendering:
         if shown.optional and not len(of_metric.select(value=PRESENT)):
             return
         for value in self._pivoted(shown) if shown.pivot else [None]:
-            title = shown.title.format(value) if shown.pivot else shown.title
+            title = shown.title or TITLES.get(shown.show, "")
+            title = title.format(value) if shown.pivot else title
             by = replace(shown, title=title or str(value))
             yield Column(by.title, align=shown.align), functools.partial(_cell, by, value)
 
@@ -391,6 +395,17 @@ _KEYS: Mapping[str, _KeyColumns] = {
         _recognizer,
     ),
 }
+
+
+def _added() -> dict[str, _KeyColumns]:
+    """Return the columns of circumstances that wings add."""
+
+    def cells(name: str, row: Row, data: ReportData) -> Sequence[str]:
+        return (str(row.get(name, "")),)
+
+    partial = functools.partial
+    return {n: _KeyColumns(_left(title), partial(cells, n)) for n, title in ADDED.items()}
+
 
 #: Words of a caption, and notes that follow from the rows.
 _Facts = tuple[Mapping[str, str], Sequence[str]]

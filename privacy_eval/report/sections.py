@@ -11,6 +11,7 @@ from ..choices import AMOUNT, GROUPS
 from ..errors import PrivacyEvalError, is_usable
 from ..numbers.report_data import ReportData
 from ..results.records import AnyRecord
+from ..wings import of_wings, referred
 from .declared import tables_of_ones_own
 from .disclosures_in_words import (
     amount_sentences,
@@ -19,7 +20,7 @@ from .disclosures_in_words import (
     identification_sentences,
 )
 from .figure_folder import drawn_from, pictures
-from .figures import KINDS, curve_figures
+from .figures import curve_figures, kinds
 from .first_screen import front
 from .main_results import attackers_table, main_results_table
 from .notes import cautions
@@ -106,9 +107,10 @@ def report_sections(
         section(AMONG_MANY, *identified),
         section(AMOUNT, *(f"{sentence}." for sentence in amount_sentences(data))),
         section(INFERENCE, *(f"{sentence}." for sentence in attribute_sentences(data))),
+        *(section(t, *referred(text)(data)) for t, text in of_wings("sections").items()),
         *(
             section(kind.section, folded=kind.folded)
-            for kind in KINDS
+            for kind in kinds()
             if not kind.curves and kind.section not in (GROUPS, AMOUNT)
         ),
         Section(CURVES, (_CURVES,), parts=curves, facets=facets),
@@ -203,6 +205,13 @@ def provenance_tables(data: ReportData) -> list[Table]:
             "Word error rates: their source files.",
             ("Set", "Decoding"),
             [(r, (r.condition.name, r.line.decode)) for r in results.recognition],
+            data.evaluations,
+        ),
+        _table(
+            "made_rows",
+            "Numbers of wings: their inputs.",
+            ("Record",),
+            [(r, (r.condition.name,)) for r in results.rows],
             data.evaluations,
         ),
     )

@@ -11,6 +11,7 @@ from ..errors import counted
 from ..numbers.report_sources import ReportSources
 from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
+from ..wings import of_wings
 from .figure_folder import folder_digest
 
 if TYPE_CHECKING:
@@ -274,6 +275,7 @@ def report_product(
             "listening": insert.key if insert is not None else (),
             "figures": folder_digest(figures) if figures is not None else "",
             "publication": asdict(publication),
+            "wings": sorted((*of_wings("sections"), *of_wings("figures"))),
         },
         revision=4,
     )

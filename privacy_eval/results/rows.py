@@ -203,6 +203,13 @@ def _attributes(record: Record) -> Rows:
         yield _row("attribute_bits", of.bits, **shared)
 
 
+def _rows(record: Record) -> Rows:
+    for row in record.rows:
+        described = record.described.get(row["metric"])
+        unit = described.unit if described else metric_of(row["metric"]).unit
+        yield {"unit": unit, **row}
+
+
 def _audio(record: Record) -> Rows:
     yield _row("raw_utterances", len(record.raw), trial=ANONYMIZED)
 
@@ -217,4 +224,5 @@ _KINDS: Mapping[str, Callable[[Any], Rows]] = {
     "AmountRecord": _amounts,
     "AttributeRecord": _attributes,
     "AudioRecord": _audio,
+    "RowsRecord": _rows,
 }

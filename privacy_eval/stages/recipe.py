@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..wings import of_wings
+
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
 
@@ -52,6 +54,14 @@ def parse_stage(line: str) -> Stage:
 
 
 STAGES = tuple(map(parse_stage, TABLE.strip().splitlines()))
+
+
+def every_stage() -> list[Stage]:
+    """Return the stages of the core and of wings, by number."""
+    core = {name for stage in STAGES for name in stage.names}
+    added = of_wings("stages", core).items()
+    own = (Stage(stage.number, (name,), stage.what, stage.flow) for name, stage in added)
+    return sorted((*STAGES, *own), key=lambda stage: stage.number)
 
 
 def recipe_of(protocol: Protocol) -> str:

@@ -131,7 +131,7 @@ class AttributeCondition(_Place):
 
 @dataclass(frozen=True)
 class AudioCondition(_Place):
-    """The identity of the audio of a data folder of anonymized speech."""
+    """The identity of what has a name alone, such as a data folder of anonymized speech."""
 
     name: str
 

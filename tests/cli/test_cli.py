@@ -46,7 +46,7 @@ from support import (
 )
 
 from privacy_eval import __version__
-from privacy_eval.cli import VERBS, commands, parse, parser, stage_runs, stages, usages
+from privacy_eval.cli import commands, every_verb, parse, parser, stage_runs, stages, usages
 from privacy_eval.cli.inputs import log_items
 from privacy_eval.metrics import of_kind
 from privacy_eval.protocol.protocol import bundled, load_protocol
@@ -251,11 +251,12 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
 
 
 def test_help_and_version() -> None:
-    assert cli("--version").out == f"privacy-eval {__version__}\n"
+    first, wings = cli("--version").out.splitlines()
+    assert first == f"privacy-eval {__version__}" and wings.startswith("wings: attackers, ")
     listed = re.findall(r"^  ([a-z]\S+)", cli("--help").out, re.M)
-    assert listed == list(VERBS)
+    assert {*listed} == every_verb().keys() and len(listed) == len({*listed})
     assert cli().err == cli("--help").out
-    for key in (key for verb in VERBS for key in usages(verb)):
+    for key in (key for verb in every_verb() for key in usages(verb)):
         run = cli(*key.split(), "--help")
         assert run.code == 0
         assert run.out.startswith(f"usage: privacy-eval {key}")
@@ -276,7 +277,7 @@ def test_a_mistyped_verb_gets_a_suggestion(word: str, meant: str) -> None:
     run = cli(word, "--tree", "x")
     assert run.code == 2 and run.out == ""
     assert meant in run.err.splitlines()[-1]
-    assert ("did you mean" in run.err) is (meant in VERBS)
+    assert ("did you mean" in run.err) is (meant in every_verb())
 
 
 COMPLETED = [
@@ -315,7 +316,7 @@ def test_help_loads_what_numpy_loads_and_little_more() -> None:
     heavy = ("scipy.special", "matplotlib", "tabulate")
     script = (
         "import sys; from privacy_eval.cli import *\n"
-        "for verb in VERBS:\n    for key in usages(verb): parser(key)\n"
+        "for verb in every_verb():\n    for key in usages(verb): parser(key)\n"
         f"print(*{{*{heavy}}} & set(sys.modules))"
     )
     done = subprocess.run(
@@ -359,9 +360,7 @@ def test_a_stage_is_a_function_and_a_row_of_two_tables(
     monkeypatch.setattr(stage_runs, "toy_stage", toy_stage, raising=False)
     row = "12 | toy_stage | count the files | data/ -> OUT/toy.json"
     assert parse_stage(row).names == ("toy_stage",)
-    for module in (recipe_table, stages):
-        name = "STAGES" if module is recipe_table else "RECIPE"
-        monkeypatch.setattr(module, name, (*STAGES, parse_stage(row)))
+    monkeypatch.setattr(recipe_table, "STAGES", (*STAGES, parse_stage(row)))
     assert stage_number("toy_stage") == 12
     common = ("--results", tmp_path, "--job", "1/2", "--depth", 3)
     for name in ("toy-stage", "toy_stage", "12"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import Run, SpeechTree, cli, lines_to, snapshot
 
-from privacy_eval.cli import VERBS, commands, parse, parser, usages
+from privacy_eval.cli import commands, every_verb, parse, parser, usages
 from privacy_eval.stages.recipe import STAGES
 
 TREE = ("--tree=t", "--results=exp", "--conf=vpc2020")
@@ -114,7 +114,7 @@ def test_options_with_several_values_add_up() -> None:
     assert tables.system == ["A", "B"]
 
 
-@pytest.mark.parametrize("verb", [key for verb in VERBS for key in usages(verb)])
+@pytest.mark.parametrize("verb", [key for verb in every_verb() for key in usages(verb)])
 def test_every_option_with_several_values_adds_up(verb: str) -> None:
     options = [action for action in parser(verb)._actions if action.option_strings]
     several = [action for action in options if action.nargs in ("+", "*")]

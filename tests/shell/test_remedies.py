@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from privacy_eval.cli import MODULES, VERBS, parser, usages
+from privacy_eval.cli import MODULES, every_verb, parser, usages
 from privacy_eval.cli.stages import STAGES
 
 RECIPES = ("vpc2020", "vpc2024", "real_speech")
@@ -78,7 +78,7 @@ MESSAGES = [(where, text) for where, text in messages() if " " in text]
 def verb_before(text: str, at: int) -> str:
     """The verb that an option in a text is of, as in `check --audio`; "" if none precedes it."""
     words = re.findall(r"[a-z-]+", text[:at])
-    return next((word for word in words[-3:][::-1] if word in VERBS), "")
+    return next((word for word in words[-3:][::-1] if word in every_verb()), "")
 
 
 def test_messages_were_found() -> None:

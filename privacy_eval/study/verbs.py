@@ -6,14 +6,14 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..cli.options import Options
 from ..errors import PrivacyEvalError
 from ..options import path, value
-from .options import Options
 
 if TYPE_CHECKING:
     from ..io.user_metrics import UserMetric
-    from ..study.protocol import StudyProtocol
-    from ..study.run import Task
+    from .protocol import StudyProtocol
+    from .run import Task
 
 _CONF = "the study: metric_study (default), or a YAML file"
 
@@ -40,8 +40,8 @@ VERBS: dict[str, Options] = {
 
 
 def run_study(arguments: argparse.Namespace) -> int:
-    from ..study.run import remove_stale_records, run_tasks
-    from .inputs import run_settings
+    from ..cli.inputs import run_settings
+    from .run import remove_stale_records, run_tasks
 
     study, tasks, own = load_study_tasks(arguments)
     if arguments.job is None or arguments.job[0] == 1:
@@ -59,8 +59,8 @@ def load_study_tasks(
     """Return the study, its tasks and the user-defined metrics that the options name."""
     from ..io.user_metrics import load_user_metrics
     from ..protocol.protocol import load_protocol
-    from ..study.protocol import check_pairs, load_study
-    from ..study.run import study_tasks
+    from .protocol import check_pairs, load_study
+    from .run import study_tasks
 
     study = load_study(arguments.conf)
     if arguments.seed is not None:
@@ -81,9 +81,9 @@ def run_study_report(arguments: argparse.Namespace) -> int:
     from ..report.figures import write_figures
     from ..report.page import Front, Section, report_page
     from ..report.table_files import write_tables
-    from ..study.figures import study_figures
-    from ..study.run import read_rows, study_digest
-    from ..study.tables import SECTIONS, study_summary, study_tables, values_csv
+    from .figures import study_figures
+    from .run import read_rows, study_digest
+    from .tables import SECTIONS, study_summary, study_tables, values_csv
 
     study, tasks, own = load_study_tasks(arguments)
     rows = read_rows(tasks, arguments.out, seed=study.seed, own=own)
