@@ -68,8 +68,9 @@ class Wing:
         That of its entry point.
     requires : tuple of str
         Other wings that it imports: without them it is not installed.
-    metrics : mapping of str to Reference
-        Entries of the registry of metrics, by key.
+    metrics : mapping of str to mapping
+        The fields of `metrics.Metric` by key: `kind`, `unit`, `name`, ...; `function` is a
+        reference.
     circumstances, counts : mapping of str to str
         Of its measurements, in order: titles of columns.
     attackers : mapping of str to Reference
@@ -87,7 +88,7 @@ class Wing:
 
     name: str
     requires: tuple[str, ...] = ()
-    metrics: Mapping[str, Reference] = field(default_factory=dict)
+    metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     circumstances: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, str] = field(default_factory=dict)
     attackers: Mapping[str, Reference] = field(default_factory=dict)

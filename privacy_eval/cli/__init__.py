@@ -23,6 +23,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import InputWarning, OutputError, PrivacyEvalError, UsageError
+from ..stages.recipe import stages_of_wings
 from ..version import __version__
 from ..wings import installed, of_wings, referred, told
 from .config import expand_config, option_names, refuse_repeated
@@ -119,7 +120,7 @@ def groups() -> dict[str, dict[str, str]]:
 def every_verb() -> dict[str, str]:
     """Return what each verb does."""
     verbs = {verb: what for of_group in groups().values() for verb, what in of_group.items()}
-    return {name: stage.what for name, stage in of_wings("stages").items()} | verbs
+    return {name: stage.what for name, stage in stages_of_wings().items()} | verbs
 
 
 def main(argv: Sequence[str] | None = None) -> int:

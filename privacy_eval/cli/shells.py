@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import PrivacyEvalError, UsageError
 from ..options import choice, one_of, path
-from ..stages.recipe import STAGES, recipe_of, stage_number
+from ..stages.recipe import STAGES, every_stage, recipe_of, stage_number
+from ..wings import absent, told
 from .options import HelpFormatter, Options, add_options, log, output_folder
-from .stages import STAGES as STAGE_VERBS
-from .stages import TREE
+from .stages import TREE, stage_options
 
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
@@ -64,16 +64,18 @@ complete -o bashdefault -o default -F _privacy_eval privacy-eval
 
 
 def run_completion(arguments: argparse.Namespace) -> int:
-    from . import MODULE_OF, VERBS, usages
+    from . import every_verb, usages
 
     values, options = [], []
-    for verb in dict.fromkeys([*MODULE_OF, *STAGE_VERBS]):
+    for verb in dict.fromkeys([*every_verb(), *stage_options()]):
         named = dict(one for key in usages(verb) for one in _options(key))
         options.append(f'{verb}) words="{" ".join(named)}" ;;')
         values += [f'"{verb} {n}") words="{" ".join(v)}" ;;' for n, v in named.items() if v]
     text = _FUNCTION.format(
-        verbs=" ".join(VERBS),
-        stages=" ".join(dict.fromkeys(name.replace("_", "-") for s in STAGES for name in s.names)),
+        verbs=" ".join(every_verb()),
+        stages=" ".join(
+            dict.fromkeys(name.replace("_", "-") for s in every_stage() for name in s.names)
+        ),
         values="\n".join(f"            {line}" for line in values),
         options="\n".join(f"                {line}" for line in options),
     )
@@ -112,22 +114,34 @@ class _Parser(argparse.ArgumentParser):
 
 def run_check_options(arguments: argparse.Namespace) -> int:
     from . import parse, parser
-    from .config import expand_config, unknown_options
+    from .config import expand_config, options_of_wings, unknown_options
 
     recipe = _Parser(allow_abbrev=False, formatter_class=HelpFormatter)
     for part in (TREE, _RECIPE):
         add_options(recipe, part)
     config = ["--config", str(arguments.file)]
-    names = dict.fromkeys(name.replace("_", "-") for stage in STAGES for name in stage.names)
-    verbs = [f"stage {name}" if name in STAGE_VERBS else name for name in names]
+    known, rows = stage_options(), every_stage()
+    names = dict.fromkeys(name.replace("_", "-") for stage in rows for name in stage.names)
+    verbs = [f"stage {name}" if name in known else name for name in names]
     if unknown := unknown_options(arguments.file, [recipe, *map(parser, verbs)]):
-        raise UsageError(f"unknown option {', '.join(unknown)}")
+        handed_on = options_of_wings(arguments.file)
+        if not (absent() and {*unknown} <= {*handed_on}):
+            raise UsageError(f"unknown option {', '.join(unknown)}")
+        log(f"privacy-eval: warning: --set: no stage has {', '.join(unknown)}")
+    for line in told():
+        if line.startswith("not installed"):
+            log(f"privacy-eval: {line}: what it adds is left out")
     options = recipe.parse_args(expand_config("", recipe, config)[1])
     for verb in verbs:
         parse(verb, config, _Parser)
     if options.stop_stage < options.stage:
         raise UsageError(f"--stop-stage {options.stop_stage} comes before --stage {options.stage}")
-    return _check_values(options)
+    code = _check_values(options)
+    if code == 0:
+        for row in rows:
+            if row not in STAGES:
+                print(f"{row.number:2} | {row.names[0]} | {row.what} | {row.flow}")
+    return code
 
 
 #: The options that are looked up, and those that only run.sh reads.
@@ -144,6 +158,7 @@ def _check_values(options: argparse.Namespace) -> int:
     """Log what does not exist, and return the exit code."""
     from ..protocol.protocol import load_protocol
     from ..protocol.published import load_systems
+    from ..stages.attackers import not_installed
     from .inputs import chosen_attackers
 
     tree, results = options.tree, options.tree / options.results
@@ -155,6 +170,8 @@ def _check_values(options: argparse.Namespace) -> int:
     if other := _other_edition(options, protocol):
         raise UsageError(other)
     chosen_attackers(options, protocol)
+    if left_out := not_installed(protocol):
+        log(f"privacy-eval: {left_out}")
     problems = _check_names(options, protocol)
     if options.published:
         try:

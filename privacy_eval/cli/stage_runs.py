@@ -25,8 +25,9 @@ from ..stages.options import (
     GalleryOptions,
     MeasureOptions,
 )
+from ..stages.recipe import stages_of_wings
 from ..tree.discovery import suffix_hint, tree_suffixes
-from ..wings import of_wings, referred
+from ..wings import referred
 from .inputs import (
     chosen_attackers,
     chosen_encoder,
@@ -86,7 +87,7 @@ def _make(
 
 def of_wing(arguments: argparse.Namespace) -> int:
     """A stage of a wing."""
-    stage = of_wings("stages")[arguments.verb.replace("-", "_")]
+    stage = stages_of_wings()[arguments.verb.replace("-", "_")]
     options = fill(stage.options, arguments) if stage.options else arguments
     experiment = load_experiment(arguments, warn=False)
     return _make(arguments, experiment, referred(stage.plan)(experiment, options), stage.what)

@@ -14,8 +14,7 @@ from ..stages.options import (
     McAdamsOptions,
     MeasureOptions,
 )
-from ..stages.recipe import every_stage, stage_number
-from ..wings import of_wings
+from ..stages.recipe import every_stage, stage_number, stages_of_wings
 from .config import option_names
 from .options import HelpFormatter, Options, folder_command
 
@@ -109,7 +108,7 @@ def stage_options() -> dict[str, Options]:
     """Return the options of all stages, also of wings."""
     added = {
         name.replace("_", "-"): {"shared": _READ, "kinds": filter(None, (stage.options,))}
-        for name, stage in of_wings("stages").items()
+        for name, stage in stages_of_wings().items()
     }
     return STAGES | added
 

@@ -8,7 +8,6 @@ import importlib
 import importlib.util
 import math
 import numbers
-import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -239,6 +238,8 @@ def user_digests() -> dict[str, str]:
     """
     own = (metric.function for metric in METRICS.values())
     digests = {metric.name: metric.sha256 for metric in own if isinstance(metric, UserMetric)}
-    added = {key: entry.partition(":")[0] for key, entry in of_wings("metrics").items()}
-    files = {key: sys.modules[module].__file__ for key, module in added.items()}
-    return digests | {key: digest(read_bytes(Path(file))) for key, file in files.items() if file}
+    for key, entry in of_wings("metrics").items():
+        spec = importlib.util.find_spec(entry["function"].partition(":")[0])
+        if spec is not None and spec.origin:
+            digests[key] = digest(read_bytes(Path(spec.origin)))
+    return digests

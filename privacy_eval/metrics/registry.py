@@ -11,12 +11,13 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..errors import PrivacyEvalError
 from ..wings import of_wings, referred
 from .detection import det_curve, effective_prior, min_dcf, miss_rate
 from .eer import eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
@@ -739,9 +740,17 @@ BUILT_IN = frozenset(METRICS)
 
 
 def add_metrics_of_wings() -> None:
-    """Register the metrics of wings."""
-    added = of_wings("metrics", METRICS)
-    METRICS.update((key, replace(referred(entry), key=key)) for key, entry in added.items())
+    """Register the metrics of wings, whose functions are imported once they are called."""
+
+    def calling(reference: str, *given: Any, **options: Any) -> Any:
+        return referred(reference)(*given, **options)
+
+    for key, entry in of_wings("metrics", METRICS).items():
+        function = functools.partial(calling, entry["function"])
+        try:
+            METRICS[key] = Metric(**{**entry, "key": key, "function": function})
+        except TypeError as error:
+            raise PrivacyEvalError(f"wing: metric {key}: {error}") from error
 
 
 def of_kind(kind: Kind) -> dict[str, Metric]:

@@ -13,7 +13,7 @@ from ..metrics.caveats import FEW_SPEAKERS, STATED, caveats_of
 from ..metrics.groups import GroupErrors, GroupValues
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
-from .measurements import CIRCUMSTANCES, COUNTS, Measurements, metric_of
+from .measurements import CIRCUMSTANCES, COUNTS, TITLES, Measurements, metric_of
 
 #: Any of the records of `records`, which imports this module.
 Record = Any
@@ -45,7 +45,8 @@ def _shared(record: Record) -> dict[str, Any]:
     """Return the circumstances and counts that all rows of a record share."""
     of = {**vars(record), **vars(record.condition), "name": record.condition.name}
     of = {_RENAMED.get(name, name): value for name, value in of.items()}
-    plain = (name for name in (*CIRCUMSTANCES, *COUNTS) if isinstance(of.get(name), str | int))
+    known = (name for name in (*CIRCUMSTANCES, *COUNTS) if name not in TITLES)
+    plain = (name for name in known if isinstance(of.get(name), str | int))
     return {name: of[name] for name in plain}
 
 

@@ -36,13 +36,14 @@ from ..tree.conditions import (
 )
 from ..tree.discovery import teams_without_systems
 from ..version import __version__
-from ..wings import of_wings, referred
+from ..wings import referred
 from .access import AsvSystems, Experiment
 from .asv_scores import score_products, vector_folders
 from .attackers import attacker_costs
 from .disclosure import plan_amounts, plan_attributes, plan_identification
 from .measures import plan_audits, plan_measures
 from .privacy_metrics import Options, can_align, condition_products, transcript_products
+from .recipe import stages_of_wings
 from .similarity import plan_similarity
 
 if TYPE_CHECKING:
@@ -314,7 +315,7 @@ def _state(product: Product, inputs: Inputs) -> tuple[object, ...]:
 def plan_of_wings(experiment: Experiment) -> Iterator[Product]:
     """Yield the records that there may be of the stages of wings."""
     folder = experiment.out / "records"
-    for stage in of_wings("stages").values():
+    for stage in stages_of_wings().values():
         products = referred(stage.plan)(experiment, None)
         yield from (product for product in products if folder in product.files[-1].parents)
 

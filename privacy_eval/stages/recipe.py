@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..wings import of_wings
+from .. import wings
 
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
@@ -56,10 +56,14 @@ def parse_stage(line: str) -> Stage:
 STAGES = tuple(map(parse_stage, TABLE.strip().splitlines()))
 
 
+def stages_of_wings() -> dict[str, wings.Stage]:
+    """Return the stages that wings add, by name."""
+    return wings.of_wings("stages", {name for stage in STAGES for name in stage.names})
+
+
 def every_stage() -> list[Stage]:
     """Return the stages of the core and of wings, by number."""
-    core = {name for stage in STAGES for name in stage.names}
-    added = of_wings("stages", core).items()
+    added = stages_of_wings().items()
     own = (Stage(stage.number, (name,), stage.what, stage.flow) for name, stage in added)
     return sorted((*STAGES, *own), key=lambda stage: stage.number)
 

@@ -119,7 +119,7 @@ OPTIONS = {
     "utility by-strongest "
     "ratings bootstrap seed utt2spk keys audio recognizer quality phones phone-reference attackers "
     "distractors sentences attribute confirm statement speaker-names allow-missing allow-outside "
-    "allow-pipes details",
+    "allow-pipes details set",
     "vpc2024": "stage stop-stage tree results out conf nj cmd system encoder extractor front-end "
     "anon-suffix "
     "all-figures conventional whiskers metric published table-style formats tables "
@@ -127,7 +127,7 @@ OPTIONS = {
     "utility by-strongest "
     "ratings bootstrap seed utt2spk keys recognizer audio quality phones phone-reference attackers "
     "distractors sentences attribute confirm statement speaker-names allow-missing allow-outside "
-    "allow-pipes details",
+    "allow-pipes details set",
     "demo": "dir seed nj bootstrap attackers stage stop-stage",
 }
 
