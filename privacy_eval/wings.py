@@ -84,6 +84,9 @@ class Wing:
         The module with the function `figures`, and the title of the section.
     sections : mapping of str to Reference
         Sections of the report by title: of `ReportData`, their sentences.
+    inserts : mapping of str to Reference
+        Sections of other sources, by the option of the verb `report` that names the folder: of this
+        folder, an `Insert`.
     """
 
     name: str
@@ -97,6 +100,7 @@ class Wing:
     tables: tuple[Path, ...] = ()
     figures: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     sections: Mapping[str, Reference] = field(default_factory=dict)
+    inserts: Mapping[str, Reference] = field(default_factory=dict)
 
 
 def installed() -> Collection[Wing]:
@@ -205,7 +209,7 @@ def _entries() -> dict[str, Reference]:
     seen = {"privacy_eval"} if texts else set[str]()
     for folder in map(Path, sys.path):
         try:
-            names = sorted(os.listdir(folder))
+            names = os.listdir(folder)
         except OSError:
             continue
         for name in names:

@@ -15,9 +15,9 @@ PACKAGE = Path(privacy_eval.__file__).parent
 #: From the top down. What stands in one line does not know of each other.
 ROOMS = (
     ("study",),
-    ("attackers",),
+    ("attackers", "listening"),
     ("cli",),
-    ("compat", "check", "listening"),
+    ("compat", "check"),
     ("report",),
     ("numbers", "simulate", "stages"),
     ("results",),

@@ -76,9 +76,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "export": "convert results.json to results.txt, CSV or averages",
         "gate": "judge results by the rules of a policy: pass, fail or undecided",
     },
-    "evaluate a listening test": {
-        "listening": "evaluate the ratings of a listening test: metrics, tables and figures",
-    },
     "prepare speech": {
         "data-dir": "create a tree from folders of audio: data folders, trials, protocol",
         "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
@@ -102,7 +99,6 @@ MODULES = {
     "utility": "wer uar measures",
     "speech": "quality phones pitch recognize data-dir mcadams get-model xvectors",
     "results": "tables figures report import export gate",
-    "listening": "listening",
     "shells": "check-options completion",
 }
 MODULE_OF = {verb: module for module, verbs in MODULES.items() for verb in verbs.split()}

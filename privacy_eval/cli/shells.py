@@ -113,7 +113,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def run_check_options(arguments: argparse.Namespace) -> int:
-    from . import parse, parser
+    from . import parse, parser, usages
     from .config import expand_config, options_of_wings, unknown_options
 
     recipe = _Parser(allow_abbrev=False, formatter_class=HelpFormatter)
@@ -122,7 +122,7 @@ def run_check_options(arguments: argparse.Namespace) -> int:
     config = ["--config", str(arguments.file)]
     known, rows = stage_options(), every_stage()
     names = dict.fromkeys(name.replace("_", "-") for stage in rows for name in stage.names)
-    verbs = [f"stage {name}" if name in known else name for name in names]
+    verbs = [f"stage {n}" if n in known else n for n in names if n in known or usages(n)]
     if unknown := unknown_options(arguments.file, [recipe, *map(parser, verbs)]):
         handed_on = options_of_wings(arguments.file)
         if not (absent() and {*unknown} <= {*handed_on}):

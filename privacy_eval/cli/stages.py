@@ -16,7 +16,7 @@ from ..stages.options import (
 )
 from ..stages.recipe import every_stage, stage_number, stages_of_wings
 from .config import option_names
-from .options import HelpFormatter, Options, folder_command
+from .options import HelpFormatter, Options, folder_command, log
 
 _AUDIO = "also audit the anonymized audio: faults, duplicates, tags, original speech still in it"
 _AUDITED = (
@@ -126,6 +126,8 @@ def stage_commands(
 ) -> list[tuple[str, list[str]]]:
     """Return the verbs that the words after `stage` mean, each with its own words: those of a
     number get the options that they have."""
+    from . import usages
+
     names = [(row.number, name.replace("_", "-")) for row in every_stage() for name in row.names]
     listed = "\n".join(f"  {number:>2}  {name}" for number, name in names)
     one = argparse.ArgumentParser(
@@ -140,9 +142,11 @@ def stage_commands(
     if not verbs:
         one.error(f"no stage {chosen!r} (--help lists them)")
     known = stage_options()
-    keys = [f"stage {name}" if name in known else name for name in verbs]
+    keys = [key for name in verbs for key in [f"stage {name}"] * (name in known) or usages(name)]
+    if not keys:
+        log(f"privacy-eval: stage {chosen}: not installed")
     if not chosen.isdigit():
-        return [(keys[0], others)]
+        return [(key, others) for key in keys[:1]]
     options = {key: parser_of(key)._option_string_actions for key in keys}
     every = {name for own in options.values() for name in own}
     if unknown := [name for name in option_names(others) if name not in every]:

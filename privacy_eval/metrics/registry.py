@@ -740,7 +740,13 @@ BUILT_IN = frozenset(METRICS)
 
 
 def add_metrics_of_wings() -> None:
-    """Register the metrics of wings, whose functions are imported once they are called."""
+    """Register the metrics of wings, whose functions are imported once they are called.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A name that there is already, an unknown or a missing field.
+    """
 
     def calling(reference: str, *given: Any, **options: Any) -> Any:
         return referred(reference)(*given, **options)

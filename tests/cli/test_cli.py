@@ -252,7 +252,7 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
 
 def test_help_and_version() -> None:
     first, wings = cli("--version").out.splitlines()
-    assert first == f"privacy-eval {__version__}" and wings.startswith("wings: attackers, ")
+    assert first == f"privacy-eval {__version__}" and wings == "wings: attackers, listening, study"
     listed = re.findall(r"^  ([a-z]\S+)", cli("--help").out, re.M)
     assert {*listed} == every_verb().keys() and len(listed) == len({*listed})
     assert cli().err == cli("--help").out

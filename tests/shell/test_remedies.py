@@ -18,8 +18,9 @@ RECIPES = ("vpc2020", "vpc2024", "real_speech")
 ROOMS = ("check", "stages", "report", "numbers", "results", "tree", "asv", "products")
 #: Modules of the command line whose messages the stages print, and what they run.
 OF_MODULES = {
-    "stage_runs": [*(f"stage {name}" for name in STAGES), "xvectors"],
-    **{name: MODULES[name].split() for name in ("results", "listening")},
+    "cli/stage_runs.py": [*(f"stage {name}" for name in STAGES), "xvectors"],
+    "cli/results.py": MODULES["results"].split(),
+    "listening/verbs.py": ["listening"],
 }
 
 #: Options that not every recipe has: why their messages are not printed by the others.
@@ -57,7 +58,7 @@ def begun(recipe: str) -> set[int]:
 def messages() -> Iterator[tuple[str, str]]:
     """The texts of modules that stages run, without docstrings, and where they are."""
     paths = [path for room in ROOMS for path in (ROOT / "privacy_eval" / room).rglob("*.py")]
-    paths += [ROOT / f"privacy_eval/cli/{name}.py" for name in OF_MODULES]
+    paths += [ROOT / "privacy_eval" / name for name in OF_MODULES]
     for path in paths:
         nodes = [*ast.walk(ast.parse(path.read_text()))]
         parts = {id(v) for n in nodes if isinstance(n, ast.JoinedStr) for v in n.values}
@@ -98,7 +99,7 @@ def test_options_of_remedies_are_options_of_the_recipe(recipe: str) -> None:
                 continue  # about the option that was given
             of_verb = any(option in parser(key)._option_string_actions for key in usages(verb))
             if not of_verb and option not in known and option not in OF_SOME:
-                own = OF_MODULES.get(Path(where.split(":")[0]).stem, ())
+                own = OF_MODULES.get(where.split(":")[0].removeprefix("privacy_eval/"), ())
                 if not any(option in parser(key)._option_string_actions for key in own):
                     wrong.append(f"{where}: {option}: {text[:80]}")
     assert not wrong, "\n".join(wrong)
