@@ -133,7 +133,7 @@ def of_wings(kind: str, core: Collection[str] = ()) -> dict[str, Any]:
     Raises
     ------
     PrivacyEvalError
-        The core or another wing has the name.
+        The core or another wing has the name; one of a column or stage is no identifier.
     """
     found: dict[str, Any] = {}
     for wing in installed():
@@ -141,6 +141,9 @@ def of_wings(kind: str, core: Collection[str] = ()) -> dict[str, Any]:
             if name in core or name in found:
                 of = "the core" if name in core else "another wing"
                 raise PrivacyEvalError(f"wing {wing.name}: {kind}: {of} has {name!r}; rename it")
+            if kind in ("circumstances", "counts", "stages") and not name.isidentifier():
+                text = "expected letters, digits and underscores"
+                raise PrivacyEvalError(f"wing {wing.name}: {kind}: {name!r}: {text}")
             found[name] = entry
     return found
 

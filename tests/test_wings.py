@@ -163,6 +163,28 @@ def test_results_are_read_without_the_wing(tree: Path) -> None:
     assert run.out == "['', 'long', 'short'] deviations\n", run.err
 
 
+FIGURE = """
+from privacy_eval.wings import Wing
+WING = Wing("other", figures={"spread": ("odd", "Spread of scores")})
+
+def figures(data):
+    from matplotlib.figure import Figure
+    from privacy_eval.report.figures.drawing import Drawing
+    yield Drawing("spread", "Nothing in particular.", lambda: Figure(figsize=(2, 1)))
+"""
+
+
+def test_a_figure_is_drawn_and_in_the_report(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(FIGURE)
+    register(tmp_path, "odd", "other = odd:WING")
+    results = ("--results", tree / "out/results.json")
+    drawn, page = tmp_path / "drawn", tmp_path / "report.html"
+    assert privacy_eval("figures", *results, "--out", drawn, site=tmp_path).code == 0
+    assert (drawn / "spread.png").is_file()
+    run = privacy_eval("report", *results, "--figures", drawn, "--out", page, site=tmp_path)
+    assert run.code == 0 and "Spread of scores</" in page.read_text(), run.err
+
+
 def test_the_verb_runs(tree: Path, site: Path, rows: list[dict[str, str]]) -> None:
     (row, *_) = (r for r in rows if r["metric"] == "d_prime" and r["attacker"] == "plda")
     (folder,) = (p for p in tree.glob(f"exp/**/{row['name']}") if p.is_dir())
@@ -216,6 +238,7 @@ def added(what: str) -> str:
         (added("counts={'n_target': 'x'}"), "counts: the core has 'n_target'"),
         (added("attackers={'plda': 'odd:f'}"), "attackers: the core has 'plda'"),
         (added("stages={'collect': None}"), "stages: the core has 'collect'"),
+        (added("stages={'my-stage': None}"), "stages: 'my-stage': expected letters"),
         (added("figures={'bars': ('odd', 'x')}"), "figures: the core has 'bars'"),
     ],
 )

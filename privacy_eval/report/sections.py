@@ -90,7 +90,7 @@ def report_sections(
     drawn += _curves(data) if is_usable("matplotlib", "report") else ()
     notes = cautions(data)
     identified = identification_sentences(data)
-    answer = front(data)
+    answer, added = front(data), of_wings("sections")
 
     def section(title: str, *text: str, folded: bool = True) -> Section:
         return Section(title, text, *_placed(title, tables, drawn), folded)
@@ -107,11 +107,11 @@ def report_sections(
         section(AMONG_MANY, *identified),
         section(AMOUNT, *(f"{sentence}." for sentence in amount_sentences(data))),
         section(INFERENCE, *(f"{sentence}." for sentence in attribute_sentences(data))),
-        *(section(t, *referred(text)(data)) for t, text in of_wings("sections").items()),
+        *(section(title, *referred(text)(data)) for title, text in added.items()),
         *(
             section(kind.section, folded=kind.folded)
             for kind in kinds()
-            if not kind.curves and kind.section not in (GROUPS, AMOUNT)
+            if not kind.curves and kind.section not in (GROUPS, AMOUNT, *added)
         ),
         Section(CURVES, (_CURVES,), parts=curves, facets=facets),
         *inserted,

@@ -245,6 +245,7 @@ def report_product(
         Called before each step.
     """
     begin = begin or (lambda *_: None)
+    added = sorted((*of_wings("sections"), *of_wings("figures")))
 
     def make(*_: object) -> Content:
         from ..numbers.report_data import read_report_data
@@ -275,7 +276,7 @@ def report_product(
             "listening": insert.key if insert is not None else (),
             "figures": folder_digest(figures) if figures is not None else "",
             "publication": asdict(publication),
-            "wings": sorted((*of_wings("sections"), *of_wings("figures"))),
+            **({"wings": added} if added else {}),
         },
         revision=4,
     )
