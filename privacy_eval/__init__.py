@@ -14,14 +14,16 @@ import importlib
 import re
 from pathlib import Path
 
+_FOLDER = Path(__file__).parent
 _IMPORT = re.compile(r"^from (\.\S+) import (\w+) as (\w+)$", re.MULTILINE)
 
-#: Module and name in it by public name.
+#: Module and name in it by public name, but for those of wings that are not there.
 _PUBLIC = {
     public: (module, name)
     for module, name, public in _IMPORT.findall(
         Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     )
+    if (_FOLDER / module.split(".")[1]).is_dir() or module.count(".") == 1
 }
 
 __all__ = sorted(_PUBLIC)

@@ -24,8 +24,8 @@ import scipy.special
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from privacy_eval.attackers.fusion import strongest
 from privacy_eval.metrics import TrialScores, kaldi_eer, speaker_bootstrap
+from privacy_eval.metrics.strongest import strongest
 from privacy_eval.metrics.trials import Ids, Trials
 
 #: True EERs of the attackers, in %.

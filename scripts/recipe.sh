@@ -50,7 +50,8 @@ check_options() {
             ?*) printf -- '--%s=%s\n' "${name//_/-}" "${!name}" ;;
         esac
     done >"$config"
-    privacy-eval check-options "$config"
+    added=$(privacy-eval check-options "$config") # the rows of the stages of wings
+    stages+=${added:+$'\n'$added}
     out_name=${out:-${results%/}/privacy_eval} # as in the table of the stages
     out=$(in_tree "$out_name")
 }
@@ -138,7 +139,7 @@ record_options() {
 }
 
 # On a terminal each stage is one line, in bold type unless that is unwelcome (https://no-color.org).
-live=false begun="" registered="" running="" bold="" plain="" config="" logged=""
+live=false registered="" running="" bold="" plain="" config="" logged="" added="" begun=""
 if [ -t 1 ] && [ -t 2 ]; then
     live=true
     if [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
@@ -147,10 +148,12 @@ fi
 # commands is kept for `finish`.
 begin() {
     local number what flow
+    add_wings
     finish
     if [ "$stage" -gt "$1" ] || [ "$stop_stage" -lt "$1" ]; then return 1; fi
     record_options "$1"
-    IFS='|' read -r number begun what flow < <(sed -n "/^ *$1 |/s/ *| */|/gp" <<<"$stages") ||
+    begun=$1
+    IFS='|' read -r number _ what flow < <(sed -n "/^ *$1 |/s/ *| */|/gp" <<<"$stages") ||
         fail "stage $1 has no row in $stage_table"
     flow=${flow//RESULTS/"${results%/}"}
     if [ "$live" = true ]; then
@@ -161,6 +164,14 @@ begin() {
     else
         log "Stage $((number)): $what (${flow//OUT/"$out_name"})"
     fi
+}
+# Runs what wings add to the stage that ran.
+add_wings() {
+    local number name
+    while IFS=' |' read -r number name _ <&4; do
+        if [ -n "$begun" ] && [ "$number" = "$begun" ]; then try "$name"; fi
+    done 4<<<"$added"
+    begun=""
 }
 # On a terminal, prints the line of the stage that ran: what, counts other than 0, and its duration.
 finish() {
@@ -182,13 +193,16 @@ failed=false
 # Runs all commands of a stage by its number, or one by its name. What one could not make is its own
 # failure: the run goes on without it, and ends with 1. A command that cannot begin ends the run.
 try() {
-    local code=0 name=$1 names=$1 recorded=false
+    local code=0 name=$1 names=$1 one recorded=false
     shift
+    if [[ $name == [0-9]* ]]; then
+        names=$(sed -n "s/^ *$name *| *\([^|]*\)|.*/\1/p" <<<"$stages")
+        begun="" # with what wings add
+    fi
     privacy-eval stage "$name" --config "$config" "$@" || code=$?
     if [ "$code" -eq 0 ]; then return; fi
-    if [[ $name == [0-9]* ]]; then names=${begun//,/ }; fi
-    for name in $names; do
-        if [ -s "$out/failed/$name.txt" ]; then recorded=true; fi
+    for one in ${names//,/ }; do
+        if [ -s "$out/failed/$one.txt" ]; then recorded=true; fi
     done
     case $name:$code in
         check:1) ;; # the stages of what is wrong name it
@@ -238,6 +252,7 @@ show_failures() {
 # Ends with the main results, and where everything is.
 show_results() {
     local summary=$out/tables/summary.txt item file number earlier reported=10
+    add_wings
     finish
     if [ "$stop_stage" -ge 9 ]; then
         if [ -f "$summary" ]; then

@@ -27,8 +27,8 @@ import pytest
 from matplotlib.figure import Figure as Canvas
 
 from privacy_eval.asv.backend import train_backend
-from privacy_eval.cli import VERBS, main, parser
-from privacy_eval.cli.stages import STAGES
+from privacy_eval.cli import every_verb, is_of_files, main, parser
+from privacy_eval.cli.stages import stage_options
 from privacy_eval.io.vectors import write_matrix, write_plda, write_vector, write_vectors
 from privacy_eval.metrics import describe
 from privacy_eval.numbers.cells import Cells, at
@@ -152,7 +152,8 @@ def options_of(verb: str) -> dict[str, argparse.Action]:
 
 def keys() -> list[str]:
     """All verbs, with each `stage NAME` in place of `stage`."""
-    return [*(verb for verb in VERBS if verb != "stage"), *(f"stage {name}" for name in STAGES)]
+    files = (verb for verb in every_verb() if is_of_files(verb))
+    return [*files, *(f"stage {name}" for name in stage_options())]
 
 
 def run_program(*command: object, cwd: Path, **environment: str) -> Run:

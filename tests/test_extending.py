@@ -38,6 +38,7 @@ def insert(root: Path, name: str, where: str, anchor: str, block: str) -> None:
     path = root / name
     if not anchor:
         assert where.startswith("new") and not path.exists(), f"{name} is not new"
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block)
         path.chmod(0o755 if "executable" in where else 0o644)
         return

@@ -76,6 +76,11 @@ def run(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_wings_of_this_repository_are_installed(installed: Path) -> None:
+    done = run(installed, "-m", "privacy_eval", "--version")
+    assert "wings: attackers, listening, study" in done.stdout
+
+
 def test_installed_package_is_used(installed: Path) -> None:
     done = run(installed, "-c", "import privacy_eval; print(privacy_eval.__file__)")
     assert Path(done.stdout.strip()).parent == installed / "privacy_eval"

@@ -6,26 +6,31 @@ import ast
 import functools
 import graphlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import privacy_eval
+from privacy_eval.wings import installed
 
 PACKAGE = Path(privacy_eval.__file__).parent
 
 #: From the top down. What stands in one line does not know of each other.
 ROOMS = (
+    ("study",),
+    ("attackers", "listening"),
     ("cli",),
-    ("compat", "check", "study", "listening"),
+    ("compat", "check"),
     ("report",),
     ("numbers", "simulate", "stages"),
     ("results",),
     ("products",),
     ("tree",),
-    ("asv", "attackers", "speech"),
+    ("asv", "speech"),
     ("protocol",),
     ("io",),
     ("metrics",),
-    ("options",),
+    ("options", "wings"),
     ("choices", "errors", "version"),
 )
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
@@ -96,3 +101,27 @@ def test_the_map_shows_the_rooms() -> None:
 def test_modules_that_are_named_exist() -> None:
     for name in re.findall(r"`((?:\w+/)+\w+\.py)`", CONTRIBUTING):
         assert (PACKAGE / name).exists() or (PACKAGE.parent / name).exists(), name
+
+
+def test_rooms_above_the_command_line_are_the_wings_of_setup_cfg() -> None:
+    """A wing imports another only if its object says that it requires it."""
+    above = {room for rooms in ROOMS[: ROOMS.index(("cli",))] for room in rooms}
+    text = (PACKAGE.parent / "setup.cfg").read_text(encoding="utf-8")
+    declared = re.findall(r"^    (\w+) = privacy_eval\.(\w+)\.wing:WING$", text, re.M)
+    assert {name for name, _ in declared} == {room for _, room in declared} == above
+    requires = {wing.name: wing.requires for wing in installed()}
+    for module, path in modules().items():
+        if module[0] in above:
+            others = {target[0] for target in imported(module, path)} & above - {module[0]}
+            assert others <= {*requires[module[0]]}, module
+
+
+def test_the_objects_of_wings_import_nothing_heavy() -> None:
+    script = (
+        "import sys; from privacy_eval import wings; wings.installed()\n"
+        "print(sorted(name for name in sys.modules if name.startswith('privacy_eval.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    light = {"errors", "version", "wings", *(f"{w.name}" for w in installed())}
+    light |= {f"{w.name}.wing" for w in installed()}
+    assert {f"privacy_eval.{name}" for name in light} == {*ast.literal_eval(done.stdout.decode())}

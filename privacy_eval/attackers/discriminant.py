@@ -1,16 +1,14 @@
 """A linear discriminant on the vectors of an encoder that nobody trains again: what tells speakers
 apart after anonymization, learnt in a second from crops of other speakers' anonymized speech.
 
-Whom an attacker has learnt from: nobody of the trials. No file is opened here.
+No file is opened here.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,18 +16,17 @@ import scipy.linalg
 import scipy.sparse
 from numpy.typing import ArrayLike
 
+from ..asv.cosine import mean_unit_vectors, unit_vectors
+from ..asv.shared_speech import DIMENSIONS
 from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, counted, located
-from ..io.data_dir import utterance_of
 from ..io.vectors import Vectors
 from ..metrics.arguments import as_names, as_numbers
 from ..metrics.trials import Trials
-from .alignment import AffineMap, mean_unit_vectors, unit_vectors
+from .alignment import AffineMap
 
-#: Of a discriminant, at most.
-DIMENSIONS = 150
-#: Speakers to learn from, and on a side that is standardized by itself: with fewer, a caveat.
-FEW_TRAINING, FEW_ON_A_SIDE = 50, 20
+#: Speakers on a side that is standardized by itself: with fewer, a caveat.
+FEW_ON_A_SIDE = 20
 #: Squared distance of the means of trial and training speech, in units of the variance between
 #: training speakers, beyond that of so few trial speakers. GE2E, ten speakers of LibriSpeech: -0.02
 #: to 0.05 as they are, 0.17 of women alone, 0.21 at 8 kHz, 0.43 to 0.59 by another system, 0.54
@@ -237,37 +234,6 @@ def learn_lda(
         return lda(together, speakers, **options)
 
 
-def training_remarks(speakers: Iterable[str], where: str) -> list[str]:
-    """Say what limits learning from crops of some speakers: too few of them, or too few crops.
-
-    Parameters
-    ----------
-    speakers : iterable of str
-        Of each crop.
-    where : str
-        For messages.
-
-    Returns
-    -------
-    list of str
-
-    Examples
-    --------
-    >>> training_remarks(["a", "a", "b"], "crops")[1][:55]
-    'warning: crops: fewer than two crops of 1 of 2 speakers'
-    """
-    names, counts = np.unique([*speakers], return_counts=True)
-    single, remarks = int(np.count_nonzero(counts < 2)), []
-    weak = "the attacker is weak, and one with more speech is stronger"
-    if len(names) < FEW_TRAINING:
-        text = f"{len(names)} training speakers, fewer than {FEW_TRAINING}"
-        remarks.append(f"warning: {where}: {text}: {weak}")
-    if 2 * single >= len(names):
-        text = f"fewer than two crops of {single} of {len(names)} speakers"
-        remarks.append(f"warning: {where}: {text}: {weak}")
-    return remarks
-
-
 def other_conditions(
     training: Vectors, speaker_of: Mapping[str, str], tried: Vectors, trials: Trials, where: str
 ) -> list[str]:
@@ -380,80 +346,3 @@ def compared_sides(
         )
         sides.append(of_side)
     return sides[0], sides[1], remarks
-
-
-def shared_speakers(
-    training: Mapping[str, str | None],
-    enrollment: Mapping[str, Sequence[str]],
-    tested: Iterable[str],
-) -> list[str]:
-    """List the training utterances that are of speakers of the trials.
-
-    Where the speaker of an utterance is not told, Kaldi's ids do, which begin with the speaker
-    and a hyphen or underscore.
-
-    Parameters
-    ----------
-    training : mapping of str to str or None
-        Speaker of each training utterance, or of crops of these; None: not told.
-    enrollment : mapping of str to sequence of str
-        Enrollment utterances by speaker.
-    tested : iterable of str
-        Trial utterances.
-
-    Returns
-    -------
-    list of str
-
-    Examples
-    --------
-    >>> shared_speakers({"a-2": None, "b-1": None}, {"a": ["a-1"]}, ["c-7"])
-    ['a-2']
-    """
-    utterances = {*tested, *(u for members in enrollment.values() for u in members)}
-    speakers = set(enrollment)
-    parts = [(s, _beginnings(u)[:1]) for s, members in enrollment.items() for u in members]
-    if all([speaker] == first for speaker, first in parts):  # so the others' ids tell theirs
-        speakers |= {name for u in utterances for name in _beginnings(u)[:1]}
-    return [
-        utterance
-        for utterance, speaker in training.items()
-        if not utterances.isdisjoint((utterance, utterance_of(utterance)))
-        or not speakers.isdisjoint(_beginnings(utterance) if speaker is None else [speaker])
-    ]
-
-
-def refuse_shared(
-    path: Path,
-    training: Mapping[str, str | None],
-    enrollment: Mapping[str, Sequence[str]],
-    tested: Iterable[str],
-) -> None:
-    """Refuse training utterances of speakers of the trials.
-
-    Parameters
-    ----------
-    path : Path
-        Their file, for messages.
-    training, enrollment, tested
-        See `shared_speakers`.
-
-    Raises
-    ------
-    PrivacyEvalError
-        Some are.
-
-    Examples
-    --------
-    >>> refuse_shared(Path("utt2spk"), {"b-1": "b"}, {"a": ["a-1"]}, ["c-7"])
-    """
-    if shared := shared_speakers(training, enrollment, tested):
-        raise PrivacyEvalError(
-            f"{path}: {len(shared)} of {len(training)} utterances are of speakers of the trials, "
-            f"so that the attacker would learn from what it is tested on: {abbreviate(shared)}"
-        )
-
-
-def _beginnings(utterance: str) -> list[str]:
-    """Return what stands before each hyphen or underscore."""
-    return [utterance[: match.start()] for match in re.finditer("[-_]", utterance)]

@@ -8,7 +8,6 @@ No file is opened here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Literal, get_args
 
 import numpy as np
@@ -294,41 +293,6 @@ def join_trials(trials: Trials, length: int) -> tuple[Trials, dict[str, tuple[st
     used = set(names)
     kept = {name: members for name, members in groups.items() if name in used}
     return Trials(enrolled=speakers, utterance=names, label=is_target), kept
-
-
-def session_is_enrolled(
-    speakers: Sequence[str],
-    utterances: Sequence[str],
-    enrollment: Mapping[str, Iterable[str]],
-    sessions: Mapping[str, str] = MappingProxyType({}),
-) -> NDArray[np.bool_]:
-    """Tell in which trials the trial utterance is of a session that its enrolled speaker enrolled.
-
-    Sentences of one book or conversation share words of their subject, whoever speaks.
-
-    Parameters
-    ----------
-    speakers, utterances : sequences of str, length P
-        Enrolled speaker and trial utterance of each trial.
-    enrollment : mapping of str to iterable of str
-        Enrollment utterances by speaker.
-    sessions : mapping of str to str
-        Of utterances; others have that of their id.
-
-    Returns
-    -------
-    bool array, shape (P,)
-
-    Examples
-    --------
-    >>> session_is_enrolled(["a", "a"], ["a-1-7", "a-2-1"], {"a": ["a-1-0"]})
-    array([ True, False])
-    """
-    of = {u: session(u) for members in (*enrollment.values(), utterances) for u in members}
-    of |= sessions
-    enrolled = {(s, of[u]) for s, members in enrollment.items() for u in members}
-    pairs = zip(speakers, (of[u] for u in utterances), strict=True)
-    return np.fromiter((pair in enrolled for pair in pairs), np.bool_, len(speakers))
 
 
 def _count_words(texts: Sequence[str], vocabulary: dict[str, int]) -> scipy.sparse.csr_array:

@@ -29,6 +29,7 @@ from ..metrics.identification import closed_set_linkage
 from ..metrics.pairing import pair
 from ..metrics.similarity import similarity_matrix
 from ..version import __version__
+from ..wings import absent, installed
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -233,6 +234,8 @@ def versions() -> dict[str, str]:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "BLAS": _blas(),
+        **{f"wing {wing.name}": "installed" for wing in installed()},
+        **{f"wing {name}": f"not installed ({why})" for name, why in absent().items()},
     }
 
 

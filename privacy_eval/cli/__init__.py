@@ -19,18 +19,20 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from ..errors import InputWarning, OutputError, PrivacyEvalError, UsageError
+from ..stages.recipe import stages_of_wings
 from ..version import __version__
+from ..wings import installed, of_wings, referred, told
 from .config import expand_config, option_names, refuse_repeated
 from .jobs import OUTPUT_ERROR
-from .options import HelpFormatter, add_options, check_rules, log, print_found
-from .stages import STAGES, TREE, run_stage, stage_commands
+from .options import HelpFormatter, Options, add_options, check_rules, log, print_found
+from .stages import STAGES, TREE, run_stage, stage_commands, stage_options
 
-#: The verbs by purpose.
+#: The core's verbs by purpose.
 GROUPS: dict[str, dict[str, str]] = {
     "begin": {
         "init": "put a recipe of your own into a folder: run.sh, path.sh, cmd.sh and a protocol",
@@ -45,8 +47,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "count": "count scores in a table that adds up over files, machines and jobs",
         "merge": "add counts of parts of the scores",
         "zebra": "compute the ZEBRA metrics and profile of one score file",
-        "text-scores": "compute the scores of trials from transcripts: who speaks, by the words",
-        "fuse-scores": "fuse the scores of several attackers, over folds of speakers",
         "wer": "compute word error rates of transcripts, with intervals over speakers",
         "uar": "compute emotion recognition recalls (UAR) from predictions",
         "quality": "predict the quality of speech (DNSMOS), with intervals over speakers",
@@ -79,18 +79,11 @@ GROUPS: dict[str, dict[str, str]] = {
         "export": "convert results.json to results.txt, CSV or averages",
         "gate": "judge results by the rules of a policy: pass, fail or undecided",
     },
-    "evaluate a listening test": {
-        "listening": "evaluate the ratings of a listening test: metrics, tables and figures",
-    },
     "prepare speech": {
         "data-dir": "create a tree from folders of audio: data folders, trials, protocol",
         "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
         "get-model": "download a pretrained model, pinned and checked, into the user's cache",
         "xvectors": "extract the x-vectors of a data folder with Kaldi's networks, or an encoder's",
-    },
-    "study the metrics themselves": {
-        "study": "run simulations that show what each metric is sensitive to",
-        "study-report": "write tables, figures and report of a metric study",
     },
     "for scripts and shells": {
         "check-options": "check the options of the recipe before its first stage",
@@ -107,17 +100,30 @@ PURPOSES = {name: purpose for names in GROUPS.values() for name, purpose in name
 MODULES = {
     "begin": "init selftest demo-tree demo-speech unpack-submissions",
     "metrics": "metrics",
-    "scores": "count merge zebra text-scores fuse-scores asv-scores",
+    "scores": "count merge zebra",
     "vectors": "train-backend similarity identification attributes",
     "utility": "wer uar measures",
     "speech": "quality phones pitch recognize data-dir mcadams get-model xvectors",
     "results": "tables figures report import export gate",
-    "listening": "listening",
-    "study": "study study-report",
     "shells": "check-options completion",
 }
 MODULE_OF = {verb: module for module, verbs in MODULES.items() for verb in verbs.split()}
 VERBS = [name for name in PURPOSES if name in MODULE_OF or name == "stage"]
+
+
+def groups() -> dict[str, dict[str, str]]:
+    """Return the verbs by purpose, and those that wings add by wing."""
+    added = {
+        f"wing {wing.name}": {n: what for n, (_, what) in wing.verbs.items() if n not in PURPOSES}
+        for wing in installed()
+    }
+    return GROUPS | {title: verbs for title, verbs in added.items() if verbs}
+
+
+def every_verb() -> dict[str, str]:
+    """Return what each verb does."""
+    verbs = {verb: what for of_group in groups().values() for verb, what in of_group.items()}
+    return {name: stage.what for name, stage in stages_of_wings().items()} | verbs
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -130,10 +136,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     _ignore_matplotlibrc()
     words = sys.argv[1:] if argv is None else list(argv)
     verb = next(iter(words), "")
-    if verb not in VERBS:
-        return _no_verb(verb)
     arguments, code = argparse.Namespace(), 0
     try:
+        if verb != "stage" and not is_of_files(verb):
+            return _no_verb(verb)
         for one, others in commands(words):
             arguments = parse(one, others)
             with _user_metrics(arguments), _logged_warnings():
@@ -234,6 +240,11 @@ def commands(words: Sequence[str]) -> list[tuple[str, list[str]]]:
     return [(verb, others)]
 
 
+def is_of_files(verb: str) -> bool:
+    """Tell whether a verb works on single files, or needs no tree."""
+    return verb in MODULE_OF or verb in of_wings("verbs", MODULE_OF)
+
+
 def parse(
     verb: str,
     words: Sequence[str],
@@ -258,15 +269,16 @@ def parser(
     """Return the parser of a verb, or of `stage NAME`."""
     name, parts = verb.removeprefix("stage "), [TREE]
     if name != verb:
-        example, run = f"stage {name} --tree baseline --results exp", run_stage
-        parts.append(STAGES[name])
+        run: Callable[[argparse.Namespace], Any] = run_stage
+        example = f"stage {name} --tree baseline --results exp"
+        parts.append(stage_options()[name])
     else:
-        module = vars(importlib.import_module(f".{MODULE_OF[verb]}", __name__))
-        parts, run = [module["VERBS"][verb]], module[f"run_{verb.replace('-', '_')}"]
-        example = f"{verb} {parts[0]['example']}"
+        options, run = _of_module(verb)
+        parts = [options]
+        example = f"{verb} {options['example']}"
         if verb in STAGES:
             example += f"\n\nover a tree: privacy-eval stage {verb} --help"
-    purpose = PURPOSES.get(name, name)
+    purpose = every_verb().get(name, name)
     one = kind(
         prog=f"privacy-eval {verb}",
         description=f"{purpose[0].upper()}{purpose[1:]}.",
@@ -280,6 +292,16 @@ def parser(
     return one
 
 
+def _of_module(verb: str) -> tuple[Options, Callable[[argparse.Namespace], Any]]:
+    """Return the options and the function of a verb on single files."""
+    function = f"run_{verb.replace('-', '_')}"
+    if verb in MODULE_OF:
+        module = vars(importlib.import_module(f".{MODULE_OF[verb]}", __name__))
+        return module["VERBS"][verb], module[function]
+    name, _ = of_wings("verbs")[verb]
+    return referred(f"{name}:VERBS")[verb], referred(f"{name}:{function}")
+
+
 def _no_verb(word: str) -> int:
     """Print the help, the version, or that there is no such verb; return the exit code."""
     top = argparse.ArgumentParser(
@@ -289,13 +311,14 @@ def _no_verb(word: str) -> int:
         epilog=_listed() + "\n\noptions and an example of each: privacy-eval VERB --help",
         formatter_class=HelpFormatter,
     )
-    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    wings = "".join(f"\n{line}" for line in told())
+    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}{wings}")
     if not word:
         print(top.format_help(), end="", file=sys.stderr)
         return 2
     if word.startswith("-"):
         top.parse_args([word])
-    if word in STAGES:
+    if word in stage_options():
         top.error(f"{word} is a stage: privacy-eval stage {word}")
     top.error(f"no verb {word!r}{_suggestion(word)} (--help lists them)")
 
@@ -303,10 +326,10 @@ def _no_verb(word: str) -> int:
 def _listed() -> str:
     """List the verbs, by group."""
     lines = []
-    for title, names in GROUPS.items():
+    for title, names in groups().items():
         lines += ["", f"{title}:"]
         for name, purpose in names.items():
-            both = "*" * (name in STAGES and name in MODULE_OF)
+            both = "*" * (name in STAGES and is_of_files(name))
             lines.append(f"  {name + both:<16} {purpose}")
     return "\n".join(lines[1:])
 
@@ -314,6 +337,6 @@ def _listed() -> str:
 def _suggestion(word: str) -> str:
     from difflib import get_close_matches
 
-    known = {name: name if name in VERBS else f"stage {name}" for name in PURPOSES}
+    known = {n: n if n == "stage" or is_of_files(n) else f"stage {n}" for n in every_verb()}
     near = [known[name] for name in get_close_matches(word, known)]
     return f"; did you mean {' or '.join(near)}?" if near else ""

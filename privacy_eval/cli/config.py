@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from ..errors import UsageError
 from ..io.schema import read_option_lines
 from ..stages.recipe import stage_number
 from .options import HelpFormatter
@@ -20,6 +21,9 @@ Option = tuple[str, str]
 
 #: Options of a recipe that are called otherwise by the verbs that show its results.
 _RENAMED = {"shown-variant": "variant", "shown-system": "system"}
+
+#: The option of a recipe that hands options on to wings: NAME=VALUE, blank-separated.
+_SET = "set"
 
 #: What the verbs that show the results of a recipe write into its output folder.
 _OUTPUTS = {
@@ -39,7 +43,7 @@ def expand_config(
     path, others = _split_config(words)
     if path is None or "--config" not in actions:
         return None, list(words)
-    options = read_option_lines(path)
+    options = list(_read(path))
     if verb in _OUTPUTS:
         options = _results_options(verb, options)
     given = option_names(others)
@@ -55,7 +59,27 @@ def unknown_options(path: Path, parsers: Iterable[argparse.ArgumentParser]) -> l
     """List the options of a file that none of the verbs has."""
     names = {f"--{name}" for name in _RENAMED}
     names.update(*(parser._option_string_actions for parser in parsers))
-    return [f"--{name}" for name, _ in read_option_lines(path) if f"--{name}" not in names]
+    return [f"--{name}" for name, _ in _read(path) if f"--{name}" not in names]
+
+
+def options_of_wings(path: Path) -> list[str]:
+    """List the options of a file that are handed on to wings, whether any has them or not."""
+    return [f"--{name}" for name, _ in _handed_on(read_option_lines(path))]
+
+
+def _read(path: Path) -> Iterator[Option]:
+    """Yield the options of a file, and those that `set` hands on."""
+    options = read_option_lines(path)
+    yield from (one for one in options if one[0] != _SET)
+    yield from _handed_on(options)
+
+
+def _handed_on(options: Iterable[Option]) -> Iterator[Option]:
+    for text in (word for name, value in options if name == _SET for word in value.split()):
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"--{_SET}: expected NAME=VALUE, not {text!r}")
+        yield name.lstrip("-").replace("_", "-"), value
 
 
 def _split_config(words: Sequence[str]) -> tuple[Path | None, list[str]]:

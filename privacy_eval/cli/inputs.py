@@ -27,6 +27,7 @@ from ..tree.discovery import (
     teams_without_systems,
     unmatched_folders,
 )
+from ..wings import installed
 from .jobs import Jobs
 from .options import LOGGED, beginnings, log, log_once, output_folder, progress
 
@@ -200,7 +201,7 @@ def report_sources(arguments: argparse.Namespace, *, needed: bool = False) -> Re
         arguments.by_strongest,
         tuple((arguments.utility or "").split(",")) if arguments.utility else (),
         tuple(arguments.confirm),
-        tuple(arguments.tables),
+        (*arguments.tables, *(path for wing in installed() for path in wing.tables)),
     )
 
 

@@ -517,8 +517,8 @@ def _strongest(
     arguments: argparse.Namespace, attackers: Mapping[str, Mapping[Variant, Evaluation]]
 ) -> Found:
     """Return the EERs of all attackers, the lowest one, and that corrected for the choice."""
-    from ..attackers.fusion import strongest
     from ..metrics import withholding_caveat
+    from ..metrics.strongest import strongest
     from ..report.single_files import Found, number_table
 
     names, exact = list(attackers), {name: of["exact"] for name, of in attackers.items()}

@@ -13,6 +13,7 @@ from ..choices import FIGURE_FORMATS, VARIANTS
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, printable
 from ..io.files import ask_if_cut, digest, load, read_text, write_text
 from ..options import choice, fill, flag, path, value
+from ..wings import of_wings, referred
 from .options import Options, beginnings, log, print_json
 
 if TYPE_CHECKING:
@@ -202,10 +203,10 @@ def run_report(arguments: argparse.Namespace) -> int:
     if arguments.statement:
         return _statement(arguments)
     insert = None
-    if arguments.listening:
-        from ..listening.tables import listening_insert
-
-        insert = listening_insert(arguments.listening)
+    if arguments.listening and (compose := of_wings("inserts").get("listening")):
+        insert = referred(compose)(arguments.listening)
+    elif arguments.listening:
+        log(f"privacy-eval: {arguments.listening}: left out: the wing listening is not installed")
     product = report_product(
         report_sources(arguments, needed=True),
         arguments.out,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import PrivacyEvalError, UsageError
 from ..options import choice, one_of, path
-from ..stages.recipe import recipe_of, stage_number
+from ..stages.recipe import STAGES, every_stage, recipe_of, stage_number
+from ..wings import absent, told
 from .options import HelpFormatter, Options, add_options, log, output_folder
 from .stages import TREE, stage_keys
 
@@ -63,16 +64,17 @@ complete -o bashdefault -o default -F _privacy_eval privacy-eval
 
 
 def run_completion(arguments: argparse.Namespace) -> int:
-    from . import MODULE_OF, VERBS
+    from . import every_verb, is_of_files
 
     values, options = [], []
+    verbs = [name for name in every_verb() if is_of_files(name)]
     stages = {f"stage {name}": key for name, key in stage_keys().items()}
-    for words, key in {**{verb: verb for verb in MODULE_OF}, **stages}.items():
+    for words, key in {**dict(zip(verbs, verbs, strict=True)), **stages}.items():
         named = dict(_options(key))
         options.append(f'"{words}") words="{" ".join(named)}" ;;')
         values += [f'"{words} {n}") words="{" ".join(v)}" ;;' for n, v in named.items() if v]
     text = _FUNCTION.format(
-        verbs=" ".join(VERBS),
+        verbs=" ".join(["stage", *verbs]),
         stages=" ".join(stage_keys()),
         values="\n".join(f"            {line}" for line in values),
         options="\n".join(f"                {line}" for line in options),
@@ -112,7 +114,7 @@ class _Parser(argparse.ArgumentParser):
 
 def run_check_options(arguments: argparse.Namespace) -> int:
     from . import parse, parser
-    from .config import expand_config, unknown_options
+    from .config import expand_config, options_of_wings, unknown_options
 
     recipe = _Parser(allow_abbrev=False, formatter_class=HelpFormatter)
     for part in (TREE, _RECIPE):
@@ -120,13 +122,24 @@ def run_check_options(arguments: argparse.Namespace) -> int:
     config = ["--config", str(arguments.file)]
     verbs = stage_keys().values()
     if unknown := unknown_options(arguments.file, [recipe, *map(parser, verbs)]):
-        raise UsageError(f"unknown option {', '.join(unknown)}")
+        handed_on = options_of_wings(arguments.file)
+        if not (absent() and {*unknown} <= {*handed_on}):
+            raise UsageError(f"unknown option {', '.join(unknown)}")
+        log(f"privacy-eval: warning: --set: no stage has {', '.join(unknown)}")
+    for line in told():
+        if line.startswith("not installed"):
+            log(f"privacy-eval: {line}: what it adds is left out")
     options = recipe.parse_args(expand_config("", recipe, config)[1])
     for verb in verbs:
         parse(verb, config, _Parser)
     if options.stop_stage < options.stage:
         raise UsageError(f"--stop-stage {options.stop_stage} comes before --stage {options.stage}")
-    return _check_values(options)
+    code = _check_values(options)
+    if code == 0:
+        for row in every_stage():
+            if row not in STAGES:
+                print(f"{row.number:2} | {row.names[0]} | {row.what} | {row.flow}")
+    return code
 
 
 #: The options that are looked up, and those that only run.sh reads.
@@ -143,6 +156,7 @@ def _check_values(options: argparse.Namespace) -> int:
     """Log what does not exist, and return the exit code."""
     from ..protocol.protocol import load_protocol
     from ..protocol.published import load_systems
+    from ..stages.attackers import not_installed
     from .inputs import chosen_attackers
 
     tree, results = options.tree, options.tree / options.results
@@ -154,6 +168,8 @@ def _check_values(options: argparse.Namespace) -> int:
     if other := _other_edition(options, protocol):
         raise UsageError(other)
     chosen_attackers(options, protocol)
+    if left_out := not_installed(protocol):
+        log(f"privacy-eval: {left_out}")
     problems = _check_names(options, protocol)
     if options.published:
         try:

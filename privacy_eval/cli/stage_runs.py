@@ -28,7 +28,9 @@ from ..stages.options import (
     MeasureOptions,
     MetricOptions,
 )
+from ..stages.recipe import stages_of_wings
 from ..tree.discovery import suffix_hint, tree_suffixes
+from ..wings import referred
 from .inputs import (
     chosen_attackers,
     chosen_encoder,
@@ -83,6 +85,14 @@ def _make(
     """Make what is planned, in the jobs that are asked for, and report the outcome."""
     outcome = experiment.asv.access.bring_up_to_date(planned, run_settings(arguments))
     return report_outcome(arguments, outcome, what, done)
+
+
+def of_wing(arguments: argparse.Namespace) -> int:
+    """A stage of a wing."""
+    stage = stages_of_wings()[arguments.verb.replace("-", "_")]
+    options = fill(stage.options, arguments) if stage.options else arguments
+    experiment = load_experiment(arguments, warn=False)
+    return _make(arguments, experiment, referred(stage.plan)(experiment, options), stage.what)
 
 
 def check(arguments: argparse.Namespace) -> int:

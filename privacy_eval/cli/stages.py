@@ -15,10 +15,9 @@ from ..stages.options import (
     MeasureOptions,
     MetricOptions,
 )
-from ..stages.recipe import STAGES as RECIPE
-from ..stages.recipe import stage_number
+from ..stages.recipe import every_stage, stage_number, stages_of_wings
 from .config import option_names
-from .options import HelpFormatter, Options, folder_command
+from .options import HelpFormatter, Options, folder_command, log
 
 _AUDIO = "also audit the anonymized audio: faults, duplicates, tags, original speech still in it"
 _AUDITED = (
@@ -106,17 +105,32 @@ STAGES: dict[str, Options] = {
 }
 
 
+def stage_options() -> dict[str, Options]:
+    """Return the options of all stages, also of wings."""
+    added = {
+        name.replace("_", "-"): {"shared": _READ, "kinds": filter(None, (stage.options,))}
+        for name, stage in stages_of_wings().items()
+    }
+    return STAGES | added
+
+
 def run_stage(arguments: argparse.Namespace) -> int:
     """Run a stage over a tree."""
     runs = vars(importlib.import_module(".stage_runs", __package__))
-    code: int = runs[arguments.verb.replace("-", "_")](arguments)
+    name = arguments.verb.replace("-", "_")
+    code: int = runs[name if arguments.verb in STAGES else "of_wing"](arguments)
     return code
 
 
 def stage_keys() -> dict[str, str]:
-    """Return the verbs of the stages by name: `stage NAME`, or that which shows results."""
-    names = [name.replace("_", "-") for row in RECIPE for name in row.names]
-    return {name: f"stage {name}" if name in STAGES else name for name in names}
+    """Return the verbs of the stages that are installed by name: `stage NAME`, or that which shows
+    results."""
+    from . import is_of_files
+
+    known = stage_options()
+    names = dict.fromkeys(name.replace("_", "-") for row in every_stage() for name in row.names)
+    there = (name for name in names if name in known or is_of_files(name))
+    return {name: f"stage {name}" if name in known else name for name in there}
 
 
 def stage_commands(
@@ -124,7 +138,7 @@ def stage_commands(
 ) -> list[tuple[str, list[str]]]:
     """Return the verbs that the words after `stage` mean, each with its own words: those of a
     number get the options that they have."""
-    names = [(row.number, name.replace("_", "-")) for row in RECIPE for name in row.names]
+    names = [(row.number, name.replace("_", "-")) for row in every_stage() for name in row.names]
     listed = "\n".join(f"  {number:>2}  {name}" for number, name in names)
     one = argparse.ArgumentParser(
         prog="privacy-eval stage",
@@ -137,13 +151,17 @@ def stage_commands(
     verbs = dict.fromkeys(name for number, name in names if chosen in (str(number), name))
     if not verbs:
         one.error(f"no stage {chosen!r} (--help lists them)")
-    keys = [stage_keys()[name] for name in verbs]
+    keys_of = stage_keys()
+    keys = [keys_of[name] for name in verbs if name in keys_of]
+    if not keys:
+        log(f"privacy-eval: stage {chosen}: not installed")
     if not chosen.isdigit():
-        return [(keys[0], others)]
-    known = {key: parser_of(key)._option_string_actions for key in keys}
-    if unknown := [n for n in option_names(others) if not any(n in own for own in known.values())]:
+        return [(key, others) for key in keys[:1]]
+    options = {key: parser_of(key)._option_string_actions for key in keys}
+    every = {name for own in options.values() for name in own}
+    if unknown := [name for name in option_names(others) if name not in every]:
         one.error(f"unrecognized arguments: {' '.join(unknown)}")
-    commands = [(key, _words_of(others, own)) for key, own in known.items()]
+    commands = [(key, _words_of(others, own)) for key, own in options.items()]
     # Those of original speech are stage 3.
     anonymized = ["--anonymized"] * (int(chosen) == stage_number("subsets"))
     return [(k, [*w, *(anonymized if k == "stage subsets" else ())]) for k, w in commands]

@@ -19,10 +19,10 @@ from .group_options import BY, Groups, group_rows, group_tables, plain_groups, r
 from .options import Options, log, plot_file, progress
 
 if TYPE_CHECKING:
+    from ..asv.attributes import AttributeInference
     from ..asv.galleries import Gallery, GalleryTests, KnownSpeech
     from ..asv.identification import Identification, RankedTests
     from ..asv.voice_similarity import SimilarityResult
-    from ..attackers.attributes import AttributeInference
     from ..io.vectors import Vectors
     from ..metrics.amount import Amount, AmountCurve
     from ..report.single_files import Found
@@ -394,7 +394,7 @@ _TITLES = {
 
 
 def run_attributes(arguments: argparse.Namespace) -> Found:
-    from ..attackers.attributes import infer_attribute, reported_situation
+    from ..asv.attributes import infer_attribute, reported_situation
     from ..io.data_dir import read_utt2spk
     from ..report.single_files import Found, number_table
     from .inputs import load_vectors

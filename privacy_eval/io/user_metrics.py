@@ -16,6 +16,7 @@ from pathlib import Path
 from ..errors import PrivacyEvalError
 from ..metrics import METRICS, Metric, MetricDescription, TrialScores, registry
 from ..metrics.registry import BUILT_IN, SUBJECTIVE
+from ..wings import of_wings
 from .files import digest, read_bytes
 from .names import check_name
 
@@ -227,7 +228,8 @@ def register(described: Mapping[str, MetricDescription]) -> None:
 
 
 def user_digests() -> dict[str, str]:
-    """Return the digests of the registered metrics of the user by their name.
+    """Return the digests of the registered metrics of the user, and of the modules of those of
+    wings, by their name.
 
     Examples
     --------
@@ -235,4 +237,9 @@ def user_digests() -> dict[str, str]:
     {}
     """
     own = (metric.function for metric in METRICS.values())
-    return {metric.name: metric.sha256 for metric in own if isinstance(metric, UserMetric)}
+    digests = {metric.name: metric.sha256 for metric in own if isinstance(metric, UserMetric)}
+    for key, entry in of_wings("metrics").items():
+        spec = importlib.util.find_spec(entry["function"].partition(":")[0])
+        if spec is not None and spec.origin:
+            digests[key] = digest(read_bytes(Path(spec.origin)))
+    return digests

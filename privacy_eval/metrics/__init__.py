@@ -5,6 +5,7 @@ which the same functions take; `score_metrics` computes all. Rates are fractions
 disclosures bits, LLRs natural logs.
 """
 
+from . import registry as _registry
 from .caveats import CAVEATS as CAVEATS
 from .caveats import NOT_AVAILABLE as NOT_AVAILABLE
 from .caveats import Caveat as Caveat
@@ -45,3 +46,5 @@ from .trial_scores import VARIANTS as VARIANTS
 from .trial_scores import TrialScores as TrialScores
 from .trial_scores import Variant as Variant
 from .trials import Trials as Trials
+
+_registry.add_metrics_of_wings()  # which import from here

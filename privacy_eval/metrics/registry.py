@@ -17,6 +17,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..errors import PrivacyEvalError
+from ..wings import of_wings, referred
 from .detection import det_curve, effective_prior, min_dcf, miss_rate
 from .eer import eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
 from .linkability import densities, linkability
@@ -738,6 +740,26 @@ METRICS: dict[str, Metric] = {
 BUILT_IN = frozenset(METRICS)
 
 
+def add_metrics_of_wings() -> None:
+    """Register the metrics of wings, whose functions are imported once they are called.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A name that there is already, an unknown or a missing field.
+    """
+
+    def calling(reference: str, *given: Any, **options: Any) -> Any:
+        return referred(reference)(*given, **options)
+
+    for key, entry in of_wings("metrics", METRICS).items():
+        function = functools.partial(calling, entry["function"])
+        try:
+            METRICS[key] = Metric(**{**entry, "key": key, "function": function})
+        except TypeError as error:
+            raise PrivacyEvalError(f"wing: metric {key}: {error}") from error
+
+
 def of_kind(kind: Kind) -> dict[str, Metric]:
     """Select the metrics of a kind.
 
@@ -812,7 +834,7 @@ def registered(metrics: Iterable[Metric]) -> Iterator[None]:
 
 def forget_all_but_built_in() -> None:
     """Forget metrics that results describe."""
-    for key in METRICS.keys() - BUILT_IN:
+    for key in METRICS.keys() - BUILT_IN - of_wings("metrics").keys():
         del METRICS[key]
 
 

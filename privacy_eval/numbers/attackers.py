@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..attackers.fusion import Strongest, strongest
 from ..choices import LEVEL, grouped
 from ..metrics import describe, of_kind
 from ..metrics.caveats import MAX_ORIGINAL_EER
 from ..metrics.confidence import holm, needed_for_tests, paired_bounds
 from ..metrics.evaluation import is_weaker
+from ..metrics.strongest import Strongest, strongest
 from ..protocol.protocol import AttackModel, Protocol
 from ..results.arrays import StoredArrays
 from ..results.measurements import Row

@@ -26,11 +26,12 @@ from ..choices import (
     Normalization,
     Variant,
 )
-from ..errors import PrivacyEvalError, UsageError, located
+from ..errors import PrivacyEvalError, UsageError, known_names, located
 from ..io.files import read_text
 from ..io.names import is_printable
 from ..io.schema import SPARSE, from_plain, to_plain
 from ..io.yaml_text import parse_yaml
+from ..wings import of_wings
 
 ORIGINAL, ANONYMIZED = "original", "anonymized"
 
@@ -244,11 +245,12 @@ ENCODERS_FOLDER = "exp/models"
 #: Sources of measures that networks compute here.
 MEASURED = ("quality", "phones", "phones-text")
 
-#: What an attacker may know, and how it may score.
+#: What an attacker may know.
 Knowledge = Literal["enrollment", "trial", "training", "words"]
-Scoring = Literal[
-    "plda", "cosine", "words", "aligned", "lda", "lda-joint", "plda-crops", "fused", "outside"
-]
+
+#: How an attacker may score: what the core does, and what is left to wings; other wings add more.
+SCORINGS = ("plda", "cosine", PLDA_CROPS, "outside")
+OF_WINGS = ("words", "aligned", LDA, LDA_JOINT, "fused")
 
 
 @dataclass(frozen=True)
@@ -264,12 +266,12 @@ class Attacker:
         Within a sentence.
     knows : tuple of {"enrollment", "trial", "training", "words"}
         Voices of the enrollment, of the trials, of training speech; what is said.
-    scoring : {"plda", "cosine", "words", "aligned", "lda", "lda-joint", "plda-crops", "fused", \
-"outside"}
-        Back end of x-vectors; the transcripts alone; cosine of x-vectors of original and
-        anonymized speech, by an alignment learnt from training speech; a discriminant learnt from
-        crops of anonymized training speech, or of original and anonymized together; PLDA trained
-        on anonymized crops; the scores of other attackers; score files of another program.
+    scoring : str
+        `plda`, `cosine`: back end of x-vectors; `words`: the transcripts alone; `aligned`: cosine
+        of x-vectors of original and anonymized speech, by an alignment learnt from training speech;
+        `lda`, `lda-joint`: a discriminant learnt from crops of anonymized training speech, or of
+        original and anonymized together; `plda-crops`: PLDA trained on anonymized crops; `fused`:
+        the scores of other attackers; `outside`: score files of another program. Wings add others.
     alignment : str
         Of `aligned`: one of `choices.ALIGNMENTS`.
     norm : {"", "snorm", "asnorm"}
@@ -295,7 +297,7 @@ class Attacker:
     id: str
     title: str
     knows: tuple[Knowledge, ...] = ()
-    scoring: Scoring = "outside"
+    scoring: str = "outside"
     alignment: AlignmentName = "none"
     norm: Literal["", "snorm", "asnorm"] = ""
     top: int = TOP
@@ -303,6 +305,12 @@ class Attacker:
     encoder: Annotated[str, SPARSE] = ""
     front_end: Annotated[str, SPARSE] = ""
     attack_model: Annotated[str, SPARSE] = ""
+
+    @property
+    def way(self) -> str:
+        """What computes its scores: `scoring`, but of the spectrum, which no encoder compares."""
+        is_spectrum = (self.scoring, self.encoder) == ("cosine", SPECTRUM)
+        return SPECTRUM if is_spectrum else self.scoring
 
     @property
     def learns(self) -> bool:
@@ -527,9 +535,7 @@ class Protocol:
     @property
     def encoder_attackers(self) -> tuple[Attacker, ...]:
         """The other attackers who compare the vectors of an encoder as they are."""
-        return tuple(
-            a for a in self.other_attackers if a.scoring == "cosine" and a.encoder != SPECTRUM
-        )
+        return tuple(a for a in self.other_attackers if a.way == "cosine")
 
     @property
     def word_attackers(self) -> frozenset[str]:
@@ -544,8 +550,7 @@ class Protocol:
     @property
     def spectrum_attackers(self) -> frozenset[str]:
         """Ids of the attackers who compare spectra as they are."""
-        of_spectrum = (a for a in self.other_attackers if a.encoder == SPECTRUM)
-        return frozenset(a.id for a in of_spectrum if a.scoring == "cosine")
+        return frozenset(a.id for a in self.other_attackers if a.way == SPECTRUM)
 
     def is_variant(self, other: str, attacker: str) -> bool:
         """Tell whether an attacker is an aligned or normalized variant of another one, as the
@@ -733,7 +738,14 @@ def load_protocol(name: str, *, base: Path = Path()) -> Protocol:
     ['original', 'ignorant', 'lazy-informed', 'semi-informed']
     """
     values, where = read_yaml_values(name, base=base, bundled=bundled())
-    return protocol_from_dict(values, where)
+    protocol = protocol_from_dict(values, where)
+    # Those of results may be of a wing that is not installed here.
+    known = dict.fromkeys((*SCORINGS, *OF_WINGS, *of_wings("attackers", SCORINGS)))
+    for a in protocol.attackers:
+        if a.scoring not in known or a.scoring == SPECTRUM:
+            expected = known_names(a.scoring, known.keys() - {SPECTRUM})
+            raise PrivacyEvalError(f"{where}: attackers: {a.id}: scoring {a.scoring!r}: {expected}")
+    return protocol
 
 
 def protocol_from_dict(values: object, where: str) -> Protocol:

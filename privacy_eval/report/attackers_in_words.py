@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..attackers.fusion import TOO_LOW
 from ..errors import abbreviate, counted, printable, shorten
 from ..metrics import describe
 from ..metrics.caveats import CAVEATS, WEAK_ATTACKER
+from ..metrics.strongest import TOO_LOW
 from ..numbers.attackers import Tried, is_weak
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, LEARNT, Attacker, AttackModel

@@ -23,10 +23,12 @@ from ..numbers.groups import recognizer
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import CHALLENGE_ATTACKERS, Protocol, resource
 from ..results.measurements import (
+    ADDED,
     CIRCUMSTANCES,
     COUNTS,
     FURTHER,
     PRESENT,
+    TITLES,
     VALUES,
     WHOLE,
     Measurements,
@@ -264,7 +266,8 @@ class _Rendering:
         facts = _FACTS.get(entry.name, _no_facts) if data is not None else _no_facts
         words, notes = facts(self.rows, data)
         fill = {**self.words, **words}
-        keys = [_KEYS[name] for name in entry.rows if name in _KEYS and data is not None]
+        known = {**_KEYS, **_added()}
+        keys = [known[name] for name in entry.rows if name in known and data is not None]
         heads = [head for key in keys for head in key.heads(self.words, data)]
         columns = list(itertools.chain.from_iterable(map(self._column, entry.columns)))
         shown = self.rows if all(self._fits(c) for c in entry.columns) else Measurements.of([])
@@ -328,6 +331,8 @@ class _Rendering:
             of = Label("" if value is None else str(value))
             if shown.metric and value is None:
                 of = metric_of(shown.metric).column
+            elif shown.show in TITLES and value is None:
+                of = Label(TITLES[shown.show])
             yield (
                 Column(
                     shown.title.format(of.title, **self.words) if shown.title else of.title,
@@ -513,6 +518,17 @@ _KEYS: Mapping[str, _KeyColumns] = {
         _recognizer,
     ),
 }
+
+
+def _added() -> dict[str, _KeyColumns]:
+    """Return the columns of circumstances that wings add."""
+
+    def cells(name: str, row: Row, data: ReportData) -> Sequence[str]:
+        return (str(row.get(name, "")),)
+
+    partial = functools.partial
+    return {n: _KeyColumns(_left(title), partial(cells, n)) for n, title in ADDED.items()}
+
 
 #: Words of a caption, and notes that follow from the rows.
 _Facts = tuple[Mapping[str, str], Sequence[str]]

@@ -19,6 +19,7 @@ from ..io.schema import load_json
 from ..numbers.report_sources import ReportSources
 from ..products.freshness import NOTE, Content, Fingerprint, Product, is_safe_name
 from ..version import __version__
+from ..wings import of_wings
 
 if TYPE_CHECKING:
     from .page import Picture
@@ -88,7 +89,8 @@ def figure_folder(
 
 def figures_source(sources: ReportSources, **options: object) -> dict[str, object]:
     """Return all inputs of the figures of results, with the options of `all_figures`."""
-    return {**sources.subject(), **options}
+    added = sorted(of_wings("figures"))
+    return {**sources.subject(), **options, **({"wings": added} if added else {})}
 
 
 def drawn_from(folder: Path) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from ..choices import AMOUNT, GROUPS
 from ..errors import PrivacyEvalError, is_usable
 from ..numbers.report_data import ReportData
 from ..results.records import AnyRecord
+from ..wings import of_wings, referred
 from .declared import tables_of_ones_own
 from .disclosures_in_words import (
     amount_sentences,
@@ -19,7 +20,7 @@ from .disclosures_in_words import (
     identification_sentences,
 )
 from .figure_folder import drawn_from, pictures
-from .figures import KINDS, curve_figures
+from .figures import curve_figures, kinds
 from .first_screen import front
 from .main_results import attackers_table, main_results_table
 from .notes import cautions
@@ -89,7 +90,7 @@ def report_sections(
     drawn += _curves(data) if is_usable("matplotlib", "report") else ()
     notes = cautions(data)
     identified = identification_sentences(data)
-    answer = front(data)
+    answer, added = front(data), of_wings("sections")
 
     def section(title: str, *text: str, folded: bool = True) -> Section:
         return Section(title, text, *_placed(title, tables, drawn), folded)
@@ -106,10 +107,11 @@ def report_sections(
         section(AMONG_MANY, *identified),
         section(AMOUNT, *(f"{sentence}." for sentence in amount_sentences(data))),
         section(INFERENCE, *(f"{sentence}." for sentence in attribute_sentences(data))),
+        *(section(title, *referred(text)(data)) for title, text in added.items()),
         *(
             section(kind.section, folded=kind.folded)
-            for kind in KINDS
-            if not kind.curves and kind.section not in (GROUPS, AMOUNT)
+            for kind in kinds()
+            if not kind.curves and kind.section not in (GROUPS, AMOUNT, *added)
         ),
         Section(CURVES, (_CURVES,), parts=curves, facets=facets),
         *inserted,
@@ -203,6 +205,13 @@ def provenance_tables(data: ReportData) -> list[Table]:
             "Word error rates: their source files.",
             ("Set", "Decoding"),
             [(r, (r.condition.name, r.line.decode)) for r in results.recognition],
+            data.evaluations,
+        ),
+        _table(
+            "made_rows",
+            "Numbers of wings: their inputs.",
+            ("Record",),
+            [(r, (r.condition.name,)) for r in results.rows],
             data.evaluations,
         ),
     )

@@ -11,6 +11,7 @@ from ..errors import counted
 from ..numbers.report_sources import ReportSources
 from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
+from ..wings import of_wings
 from .figure_folder import folder_digest
 
 if TYPE_CHECKING:
@@ -244,6 +245,7 @@ def report_product(
         Called before each step.
     """
     begin = begin or (lambda *_: None)
+    added = sorted((*of_wings("sections"), *of_wings("figures")))
 
     def make(*_: object) -> Content:
         from ..numbers.report_data import read_report_data
@@ -274,6 +276,7 @@ def report_product(
             "listening": insert.key if insert is not None else (),
             "figures": folder_digest(figures) if figures is not None else "",
             "publication": asdict(publication),
+            **({"wings": added} if added else {}),
         },
         revision=4,
     )

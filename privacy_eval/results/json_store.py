@@ -21,7 +21,7 @@ from .records import RECORD_KINDS, Results
 
 FORMAT = "privacy_eval results 5"
 #: Kinds of records that are left out where there are none.
-_OPTIONAL = ("measures", "amounts", "attributes", "audio")
+_OPTIONAL = ("measures", "amounts", "attributes", "audio", "rows")
 _REQUIRED = ("protocol", "metrics", *RECORD_KINDS, "not_evaluated")
 
 

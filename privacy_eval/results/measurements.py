@@ -21,11 +21,12 @@ from ..errors import PrivacyEvalError, known_names, library, printable
 from ..io.schema import from_plain
 from ..metrics import METRICS, Label, Metric, describe, withholding_caveat
 from ..metrics.printed import Printed, frame_of
+from ..wings import of_wings
 
 Row = Mapping[str, Any]
 
 #: What a number is of, in the order of columns. `against`: a row is the difference to it.
-CIRCUMSTANCES = tuple(
+_CORE = tuple(
     (
         "system results_folder name data_set split gender enrollment trial asv_model attack_model "
         "attacker group_by group against_group threshold gallery rank sentences speakers session "
@@ -47,22 +48,30 @@ FURTHER = (
 )
 
 #: How many a number is of, or leaves out.
-COUNTS = tuple(
+_CORE_COUNTS = tuple(
     (
         "n_target n_nontarget n_speakers n_available n_enrolled n_tests n_utterances n_words "
         "n_groups trials_without_score scores_without_trial utterances_left_out"
     ).split()
 )
 
+#: Of the number itself. `se`, `p`: of a difference.
+VALUES = ("variant", "metric", "unit", "value", "low", "high", "se", "p")
+
+#: Titles of circumstances that wings add, and of all that they add.
+ADDED = of_wings("circumstances", (*_CORE, *_CORE_COUNTS, *VALUES))
+TITLES = ADDED | of_wings("counts", (*_CORE, *ADDED, *_CORE_COUNTS, *VALUES))
+CIRCUMSTANCES = (*_CORE, *ADDED)
+COUNTS = (*_CORE_COUNTS, *(name for name in TITLES if name not in ADDED))
+
 #: Counts of what was left out.
 LEFT_OUT = ("trials_without_score", "scores_without_trial", "utterances_left_out")
 
 #: What `select` takes for numbers of whole sets: not of some of the trials, and no differences.
 _PARTS = ("group_by", "group", "gallery", "sentences", "session", "speaker", "fold", "situation")
-WHOLE: Mapping[str, None] = MappingProxyType(dict.fromkeys((*_PARTS, "threshold", "against")))
-
-#: Of the number itself. `se`, `p`: of a difference.
-VALUES = ("variant", "metric", "unit", "value", "low", "high", "se", "p")
+WHOLE: Mapping[str, None] = MappingProxyType(
+    dict.fromkeys((*_PARTS, *ADDED, "threshold", "against"))
+)
 
 #: All columns in order.
 COLUMNS = (*CIRCUMSTANCES, *COUNTS, *VALUES, "tag", "caveats")

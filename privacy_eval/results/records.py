@@ -65,7 +65,7 @@ from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import (
     Condition,
 )
-from .measurements import Measurements
+from .measurements import COUNTS, VALUES, Measurements, metric_of
 from .record_caveats import held_back, names_of, today, utility_caveats, with_found
 from .rows import GROUP_METRICS, measurements_of
 
@@ -932,6 +932,61 @@ class AudioRecord(Record):
             raise PrivacyEvalError(f"{where}: raw_seconds must not be negative")
 
 
+@dataclass(frozen=True)
+class RowsRecord(Record):
+    """Numbers of a system that a stage of a wing computed.
+
+    Attributes
+    ----------
+    condition : Condition
+        Its name is that of the record.
+    rows : tuple of mapping
+        Measurements: circumstances, metric, value and, where they are known, the ends of the
+        interval and counts.
+    """
+
+    place_columns = ()
+    identity_columns = ("name",)
+
+    condition: Annotated[Condition, INLINED]
+    rows: tuple[Mapping[str, Any], ...]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def keys(self) -> set[str]:
+        return {str(row.get("metric", "")) for row in self.rows}
+
+    @classmethod
+    def places(cls, protocol: Protocol) -> AbstractSet[Place]:
+        return {()}
+
+    def names(self) -> tuple[str, ...]:
+        texts = (entry for row in self.rows for pair in row.items() for entry in pair)
+        return *super().names(), *(text for text in texts if isinstance(text, str))
+
+    def check_values(self, where: str) -> None:
+        identities = set()
+        for row in self.rows:
+            value, key = row.get("value"), row.get("metric")
+            if not all(type(of) in (str, int, float) for of in row.values()):
+                raise PrivacyEvalError(f"{where}: rows: expected texts and numbers")
+            if not isinstance(key, str) or isinstance(value, str) or "system" in row:
+                raise PrivacyEvalError(f"{where}: rows: expected a metric, a value and no system")
+            if key not in {*METRICS, *self.described} and metric_of(key).name == key:
+                raise PrivacyEvalError(f"{where}: rows: unknown metric {key}")
+            low, high = self.described.get(key, metric_of(key)).range
+            for number in (row[name] for name in ("value", "low", "high") if name in row):
+                if not low - _SLACK <= number <= high + _SLACK:
+                    raise PrivacyEvalError(
+                        f"{where}: {key}: {number:g} is not within {low:g} to {high:g}"
+                    )
+            numbers = (*VALUES[2:], *COUNTS)
+            identity = tuple(sorted((n, str(v)) for n, v in row.items() if n not in numbers))
+            if identity in identities:
+                of = ", ".join("=".join(pair) for pair in identity)
+                raise PrivacyEvalError(f"{where}: rows: two of {of}")
+            identities.add(identity)
+
+
 def _check_rates(values: Iterable[float | None], where: str) -> None:
     if any(value is not None and not -_SLACK <= value <= 1 + _SLACK for value in values):
         raise PrivacyEvalError(f"{where}: a rate is not within 0 to 1")
@@ -955,6 +1010,7 @@ AnyRecord = (
     | AmountRecord
     | AttributeRecord
     | AudioRecord
+    | RowsRecord
 )
 
 
@@ -966,7 +1022,7 @@ class Results(Printed):
     ----------
     protocol : Protocol
     verification, recognition, utility, similarity, identification : tuples of records
-    emotion, measures, amounts, attributes, audio : tuples of records
+    emotion, measures, amounts, attributes, audio, rows : tuples of records
     not_evaluated : tuple of str
         Conditions that were left out on request, each with the reason.
     failed : mapping
@@ -994,6 +1050,7 @@ class Results(Printed):
     amounts: Annotated[tuple[AmountRecord, ...], SPARSE] = ()
     attributes: Annotated[tuple[AttributeRecord, ...], SPARSE] = ()
     audio: Annotated[tuple[AudioRecord, ...], SPARSE] = ()
+    rows: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
     failed: Annotated[Mapping[str, tuple[str, ...]], SPARSE] = field(default_factory=dict)
     day: Annotated[str, SPARSE] = ""
     confirmed: Annotated[Mapping[str, str], SPARSE] = field(default_factory=dict)
@@ -1268,6 +1325,7 @@ RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
     "amounts": AmountRecord,
     "attributes": AttributeRecord,
     "audio": AudioRecord,
+    "rows": RowsRecord,
 }
 
 #: Entries that are `original` or `anonymized` (or None).

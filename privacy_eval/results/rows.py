@@ -14,7 +14,7 @@ from ..metrics.caveats import FEW_SPEAKERS, STATED, caveats_of
 from ..metrics.groups import GroupErrors, GroupValues
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
-from .measurements import CIRCUMSTANCES, COUNTS, WHOLE, Measurements, metric_of
+from .measurements import CIRCUMSTANCES, COUNTS, TITLES, WHOLE, Measurements, metric_of
 from .measurements import measured as _row
 
 #: Any of the records of `records`, which imports this module.
@@ -47,7 +47,8 @@ def rows_of(record: Record, *, whole: bool = False) -> Rows:
 def _shared(record: Record) -> dict[str, Any]:
     """Return the circumstances and counts that all rows of a record share."""
     of = vars(record) | vars(record.condition)
-    plain = (name for name in (*CIRCUMSTANCES, *COUNTS) if isinstance(of.get(name), str | int))
+    known = (name for name in (*CIRCUMSTANCES, *COUNTS) if name not in TITLES)
+    plain = (name for name in known if isinstance(of.get(name), str | int))
     return {name: of[name] for name in plain}
 
 
@@ -176,6 +177,13 @@ def _attributes(record: Record) -> Rows:
         yield _row("attribute_bits", of.bits, **shared)
 
 
+def _rows(record: Record) -> Rows:
+    for row in record.rows:
+        described = record.described.get(row["metric"])
+        unit = described.unit if described else metric_of(row["metric"]).unit
+        yield {"unit": unit, **row}
+
+
 def _audio(record: Record) -> Rows:
     yield _row("raw_utterances", len(record.raw), trial=ANONYMIZED)
 
@@ -190,4 +198,5 @@ _KINDS: Mapping[str, Callable[[Any], Rows]] = {
     "AmountRecord": amount_rows,
     "AttributeRecord": _attributes,
     "AudioRecord": _audio,
+    "RowsRecord": _rows,
 }

@@ -37,24 +37,21 @@ from ..protocol.protocol import (
     OF_CROPS,
     ORIGINAL,
     PLDA_CROPS,
+    SCORINGS,
     AsvModel,
     Attacker,
 )
 from ..tree.conditions import Condition, original_sets
+from ..wings import of_wings
 from .access import AsvSystems
-from .aligned_scores import (
-    aligned_scorer,
-    aligned_scorings,
-    aligned_sets,
-    learnt_from,
-)
 from .attackers import (
     TRAINING,
     Scoring,
     as_optional,
     attacked,
-    fused_products,
-    words_products,
+    learnt_from,
+    not_installed,
+    scorings_of_wings,
 )
 
 if TYPE_CHECKING:
@@ -150,7 +147,7 @@ class _Training:
         import tempfile
 
         from ..asv.model_folder import save_backend, train_from_vectors
-        from ..attackers.discriminant import DIMENSIONS
+        from ..asv.shared_speech import DIMENSIONS
 
         vectors = self.asv.read_vectors(paths["vectors"])
         utt2spk, lda_dim = inputs.load(paths["utt2spk"]), self.lda_dim
@@ -196,33 +193,30 @@ def make_scores(
     A run without jobs fuses the scores that are there then.
     """
     outcome = asv.access.bring_up_to_date(_chosen(asv, attackers), run)
-    fused = _named(fused_products(asv), attackers) if run.job == (1, 1) else []
+    of_scores = _products(s for s in scorings_of_wings(asv) if s.of_scores)
+    fused = _named(of_scores, attackers) if run.job == (1, 1) else []
     if fused:
         outcome.add(asv.access.bring_up_to_date(fused, replace(run, start_jobs=None)))
+    if left_out := not_installed(asv.protocol):
+        outcome.notes.append(left_out)
     return outcome
 
 
 def _chosen(asv: AsvSystems, attackers: Collection[str] | None) -> list[Product]:
     """Return the products of the chosen attackers that do not need the scores of others."""
-    own, words = _products(_scorings(asv)), list(words_products(asv))
-    others = _products(_other_scorings(asv), aligned_scorings(asv))
+    own, added = _products(_scorings(asv)), scorings_of_wings(asv)
+    scorings = [*(s for s in added if not s.of_scores), *_other_scorings(asv)]
+    others = _products(scorings)
     if attackers is not None:
         own = own if asv.protocol.own_attacker in attackers else []
-        return own + _named(words + others, attackers)
+        return own + _named(others, attackers)
     scored = {p.note.parent for p in own if p.is_there() or not p.absent()}
     scored |= {folder for system in asv.under_test for folder, _ in system.of_edition}
-    optional = {a.id for a in asv.protocol.other_attackers if _is_optional(a)}
-    able = words + [p for p in others if p.note.parent.name in optional]
+    able = [p for p, s in zip(others, scorings, strict=True) if s.by_default]
     able = [p for p in able if p.note.parent.parent in scored and not p.absent()]
     encoders = {a.id for a in asv.protocol.encoder_attackers}
     others = [p for p in others if p.note.parent.name in encoders or p.read_fingerprint()]
     return list({p.note: p for p in (*own, *able, *others)}.values())
-
-
-def _is_optional(attacker: Attacker) -> bool:
-    """Whether an attacker runs by default where what it needs is there: the spectrum, and who
-    learns from crops."""
-    return attacker.scoring in OF_CROPS or attacker.encoder == SPECTRUM
 
 
 def default_attackers(
@@ -235,14 +229,14 @@ def default_attackers(
     `extracts`: whether an option names what extracts vectors for the ASV model.
     """
     protocol, data = asv.protocol, asv.access.tree / "data"
-    scorings = (s for s in aligned_scorings(asv) if s.attacker.scoring == "cosine")
-    names = {"".join(name) for scoring in scorings for name in scoring.sets.values()}
+    scorings = [s for s in scorings_of_wings(asv) if s.attacker.way == SPECTRUM]
+    names = {"".join(name) for scoring in scorings for name in scoring.original_sets}
     spoken = [name for name in names if (data / name / "wav.scp").is_file()]
     training = protocol.attacker_training
-    able = {"cosine"} if spoken and _recorded(asv, *spoken) else set()
+    able = {SPECTRUM} if spoken and _recorded(asv, *spoken) else set()
     if training and any(_recorded(asv, training, f"{training}{s}") for s in asv.suffixes):
-        able |= {*OF_CROPS}
-    optional = (a for a in filter(_is_optional, protocol.other_attackers) if a.scoring in able)
+        able |= {*OF_CROPS} & {*SCORINGS, *of_wings("attackers")}
+    optional = (a for a in protocol.other_attackers if a.way in able)
     chosen = {a.id for a in protocol.encoder_attackers}
     return chosen | {a.id for a in optional if _is_extractable(asv, a, extracts, cache)}
 
@@ -287,13 +281,7 @@ def _named(products: Iterable[Product], attackers: Collection[str] | None) -> li
 
 def score_products(asv: AsvSystems) -> list[Product]:
     """The score files of all conditions of the protocol, by every attacker."""
-    by_vectors = _products(_scorings(asv), _other_scorings(asv))
-    return [
-        *by_vectors,
-        *words_products(asv),
-        *_products(aligned_scorings(asv)),
-        *fused_products(asv),
-    ]
+    return _products(_scorings(asv), _other_scorings(asv), scorings_of_wings(asv))
 
 
 def _products(*scorings: Iterable[Scoring]) -> list[Product]:
@@ -306,6 +294,11 @@ class _Scoring(Scoring):
 
     anon_suffix: str
     trained_on: str
+
+    @property
+    def by_default(self) -> bool:
+        """Who learns from crops."""
+        return bool(self.crops)
 
     @property
     def backend(self) -> BackendName:
@@ -336,9 +329,9 @@ class _Scoring(Scoring):
         return self.asv.sources(model, sets, inputs, own)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        from ..asv.cosine import cosine_scorer
+        from ..asv.shared_speech import refuse_shared
         from ..asv.trials import score_trials
-        from ..attackers.alignment import Alignment
-        from ..attackers.discriminant import refuse_shared
         from ..io.data_dir import read_utt2spk
         from ..io.scores import read_trial_list
 
@@ -360,7 +353,7 @@ class _Scoring(Scoring):
             self.enrollment(),
             tried,
             trials,
-            backend=aligned_scorer(Alignment(), None) if double else "plda",
+            backend=cosine_scorer if double else "plda",
             model=None if double else self.asv.backend(*model),
             allow_missing=self.asv.access.allow_missing,
         )
@@ -389,8 +382,7 @@ def _scorings(asv: AsvSystems) -> Iterator[_Scoring]:
 def _other_scorings(asv: AsvSystems) -> Iterator[_Scoring]:
     """Yield the conditions of attackers who compare the vectors of an encoder of their own: those
     without a model trained on anonymized speech, or by PLDA trained on crops of such speech."""
-    by_cosine = (one for one in attacked(asv, "cosine") if one.attacker.encoder != SPECTRUM)
-    for one in (*by_cosine, *attacked(asv, PLDA_CROPS)):
+    for one in (*attacked(asv, "cosine"), *attacked(asv, PLDA_CROPS)):
         c = one.beside
         is_scored = one.attacker.scoring == "cosine" or c.enrollment == c.trial == ANONYMIZED
         if c.asv_model == ORIGINAL and is_scored:
@@ -412,7 +404,11 @@ def vector_sets(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[
     """Return the data sets with speech whose x-vectors are needed for back ends and for scores of
     the challenge's own and the named attackers, and not included in those of a superset: pairs of
     data set and model folder in the tree."""
-    needed = training_sets(asv) + aligned_sets(asv, attackers)
+    needed = training_sets(asv)
+    for scoring in scorings_of_wings(asv):
+        if scoring.condition.attacker in attackers:
+            foreign = scoring.product().is_foreign(asv.access.inputs)
+            needed += [] if foreign else scoring.vector_sets()
     others = (s for s in _other_scorings(asv) if s.condition.attacker in attackers)
     for scoring in (*_scorings(asv), *others):
         model = scoring.asv.protocol.asv_model(scoring.condition.asv_model)

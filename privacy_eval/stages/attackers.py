@@ -1,22 +1,19 @@
-"""Stage 5: attackers beside the challenge's own: which are chosen, what they score, their products;
-and the scores of those who read the words alone, and who fuse the scores of others.
+"""Stage 5: attackers beside the challenge's own: which are chosen, what they score, their products.
 
-Words come from transcripts of a tree: enrollment speech is original; of anonymized trial speech,
-what a recognizer heard is taken where the tree has it, else the transcript of the original speech.
-Scores are fused over folds that share no speaker. Edited and external score files are kept.
+Ways of scoring are the core's, and those of wings. Edited and external score files are kept.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Protocol as Interface
 
-from ..choices import FOLDS
-from ..errors import PrivacyEvalError, UsageError, located
+from ..errors import UsageError
 from ..io.files import Inputs, relative
 from ..products.freshness import (
     NOTE,
@@ -27,16 +24,26 @@ from ..products.freshness import (
     Product,
     Source,
     Sources,
-    absent,
 )
-from ..protocol.protocol import ANONYMIZED, ORIGINAL, Attacker, Protocol
+from ..protocol.protocol import (
+    ANONYMIZED,
+    COEFFICIENTS,
+    LEARNT,
+    ORIGINAL,
+    SCORINGS,
+    Attacker,
+    Protocol,
+)
 from ..results.attacker_costs import AttackerCosts
 from ..tree.conditions import Condition, System, by_attacker, original_sets
-from ..tree.discovery import first_file
-from .access import TRIALS, VECTORS_NOTE, AsvSystems, SystemUnderTest, command_of
+from ..wings import of_wings, referred
+from .access import VECTORS_NOTE, AsvSystems, SystemUnderTest, command_of
 
 if TYPE_CHECKING:
+    from ..asv.galleries import Conversations, Gallery
     from ..asv.inputs import Enrollment
+    from ..io.vectors import Vectors
+    from ..metrics.pav import FloatArray
     from ..metrics.trials import Trials
 
 #: File beside scores, or x-vectors: the seconds that they took.
@@ -48,10 +55,9 @@ TRAINING, _OPTIONAL = "training speech of attackers", "vectors of other attacker
 TRANSCRIPTS, SCORES = "transcripts", "scores to fuse"
 
 #: Roles of the text of enrollment, and of those of trials: what a recognizer heard of anonymized
-#: speech, or what was said; and the ending of those of scores.
+#: speech, or what was said.
 ENROLLED_WORDS = "enrollment_text"
 RECOGNIZED, SPOKEN = "trial_recognized", "trial_transcript"
-_SUFFIX = "_scores"
 
 
 def as_optional(error: MissingInput) -> MissingInput:
@@ -76,6 +82,16 @@ class Scoring:
     folder: Path
     condition: Condition
     asv: AsvSystems
+
+    @property
+    def by_default(self) -> bool:
+        """Whether it is made where its inputs are there, unless attackers are named."""
+        return False
+
+    @property
+    def of_scores(self) -> bool:
+        """Whether it takes the scores of others, so that it comes after them."""
+        return False
 
     def absent(self) -> list[MissingInput]:
         """Return missing inputs, without reading any file."""
@@ -115,9 +131,19 @@ class Scoring:
         text = format_scores(trials)
         return Content({self.folder / "scores": text.encode()}, left_out, tuple(remarks))
 
+    def vector_sets(self) -> list[tuple[str, str, str]]:
+        """Return the data sets whose vectors are compared: name, suffix and model folder."""
+        return []
+
     def product(self) -> Product:
         """Return the product of the score file."""
-        raise NotImplementedError
+        return self.score_product({"scoring": self.attacker.scoring})
+
+    @property
+    def attacker(self) -> Attacker:
+        """The protocol's attacker."""
+        id = self.condition.attacker
+        return next(a for a in self.asv.protocol.attackers if a.id == id)
 
     def score_product(
         self, subject: Mapping[str, Any], options: Mapping[str, Any] | None = None
@@ -140,6 +166,25 @@ class Scoring:
             absent=self.absent,
             seconds=folder / SECONDS,
         )
+
+
+class VectorScoring(Scoring):
+    """Scores of an attacker who compares vectors in a way of its own, also means of several."""
+
+    def attack(self, paths: Paths, trials: Trials) -> Attack:
+        """Read what the attacker compares, and learn how."""
+        raise NotImplementedError
+
+
+class Attack(Interface):
+    """What an attacker compares: vectors of enrollment and of trials; and how: what scores all
+    speakers of a gallery with tests, float64 array, shape (enrolled, tests)."""
+
+    @property
+    def enrolled(self) -> Vectors: ...
+    @property
+    def tried(self) -> Vectors: ...
+    def scorer(self, gallery: Gallery) -> Callable[[Conversations], FloatArray]: ...
 
 
 def attacker_costs(
@@ -199,14 +244,36 @@ class Attacked(NamedTuple):
         return (c.enrollment, c.trial, c.asv_model) == (ORIGINAL, ANONYMIZED, ORIGINAL)
 
 
-def attacked(asv: AsvSystems, scoring: str) -> Iterator[Attacked]:
+def attacked(asv: AsvSystems, way: str) -> Iterator[Attacked]:
     """Yield all conditions of every attacker that scores in a way, such as `words`."""
-    attackers = [a for a in asv.protocol.other_attackers if a.scoring == scoring]
+    attackers = [a for a in asv.protocol.other_attackers if a.way == way]
     for system in asv.under_test if attackers else ():
         for folder, condition in system.scored_conditions(asv.protocol):
             for attacker in attackers:
                 own = by_attacker(condition, attacker, asv.protocol)
                 yield Attacked(attacker, system, folder / attacker.id, own, condition)
+
+
+#: A way of scoring of a wing: of the tree, and all conditions of its attackers.
+Way = Callable[[AsvSystems, Sequence[Attacked]], Iterable[Scoring]]
+
+
+def scorings_of_wings(asv: AsvSystems) -> Iterator[Scoring]:
+    """Yield the scores of all conditions by the attackers whose ways of scoring are of wings; names
+    of one way share what it learns."""
+    names: dict[str, list[str]] = {}
+    for name, way in of_wings("attackers", SCORINGS).items():
+        names.setdefault(way, []).append(name)
+    for way, of_way in names.items():
+        conditions = [one for name in of_way for one in attacked(asv, name)]
+        yield from referred(way)(asv, conditions) if conditions else ()
+
+
+def not_installed(protocol: Protocol) -> str:
+    """Say which attackers of a protocol nothing scores; "" for none."""
+    known = {*SCORINGS, *of_wings("attackers", SCORINGS)}
+    names = [a.id for a in protocol.other_attackers if a.way not in known]
+    return f"not installed: what scores {', '.join(names)}" if names else ""
 
 
 def select_attackers(protocol: Protocol, names: str) -> set[str]:
@@ -230,171 +297,12 @@ def select_attackers(protocol: Protocol, names: str) -> set[str]:
     return chosen
 
 
-# Words
+def learnt_from(speakers: Collection[str], seconds: float, speech: str, data: Path) -> list[str]:
+    """Say what an attacker learnt from, and what limits that; `speakers`: of each crop; `data`: the
+    anonymized data folder, of another seed where stage 4 drew coefficients for it."""
+    from ..asv.shared_speech import training_remarks
 
-
-def words_products(asv: AsvSystems) -> Iterator[Product]:
-    """Yield the scores of all conditions of original enrollment and anonymized trials."""
-    for one in attacked(asv, "words"):
-        if one.is_ignorant:
-            yield _WordsScoring(one.folder, one.condition, asv, one.system).product()
-
-
-@dataclass(frozen=True)
-class _WordsScoring(Scoring):
-    """The scores of one condition."""
-
-    system: SystemUnderTest
-
-    def product(self) -> Product:
-        return self.score_product({"scoring": "words"})
-
-    def absent(self) -> list[MissingInput]:
-        enrolled, tested = self.original_sets
-        return absent(
-            self.key,
-            lambda: self.asv.access.find_enrollment(*enrolled),
-            lambda: self._text(enrolled[0]),
-            lambda: self._trial_text(tested[0]),
-        )
-
-    def find(self, inputs: Inputs) -> Sources:
-        enrolled, tested = self.original_sets
-        role, trial_text = self._trial_text(tested[0])
-        texts = {ENROLLED_WORDS: self._text(enrolled[0]), role: trial_text}
-        self.asv.access.check_inside(*texts.values())
-        return {**self.compared(), **texts}
-
-    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        from ..attackers.words import words_of_trials
-        from ..io.scores import read_trial_list
-        from ..io.transcripts import joined_transcripts
-
-        trials = read_trial_list(inputs.load(paths["trials"]))
-        speakers, names = trials.enrolled.tolist(), trials.utterance.tolist()
-        spoken = paths[RECOGNIZED if RECOGNIZED in paths else SPOKEN]
-        try:
-            members = self.enrollment().members
-            enrolled_texts = joined_transcripts(inputs.load(paths[ENROLLED_WORDS]), members)
-            tried = joined_transcripts(inputs.load(spoken), {name: (name,) for name in names})
-            scores = words_of_trials(enrolled_texts, tried, speakers, names)
-        except PrivacyEvalError as error:
-            raise PrivacyEvalError(
-                f"{error} (--attackers challenge leaves out the attacker of the words)"
-            ) from error
-        return self.content(trials.with_columns(score=scores))
-
-    def _text(self, name: str) -> Path:
-        path = self.asv.access.tree / "data" / name / "text"
-        if not path.is_file():
-            raise MissingInput(TRANSCRIPTS, f"data/{name}/text", name)
-        return path
-
-    def _trial_text(self, name: str) -> tuple[str, Path]:
-        """Return the role of the trials' words, and their file."""
-        place = self.condition.data_set, self.condition.split
-        recognized = first_file(self.system.recognized.get(place, ()))
-        return (SPOKEN, self._text(name)) if recognized is None else (RECOGNIZED, recognized)
-
-
-# Fusion
-
-
-def fused_products(asv: AsvSystems) -> Iterator[Product]:
-    """Yield the scores of conditions of anonymized trials: those of ignorant attackers, and others
-    of the same trials, to which the attackers who need no model of anonymized speech add their
-    scores."""
-
-    def trials_of(one: Attacked) -> tuple[object, ...]:
-        c = one.condition
-        return c.system, c.data_set, c.split, c.gender, asv.access.trial_key(c, asv.protocol)[0]
-
-    every = list(attacked(asv, "fused"))
-    ignorant = {trials_of(one): one.folder.parent for one in every if one.is_ignorant}
-    for one in every:
-        beside = ignorant.get(trials_of(one), one.folder.parent)
-        scoring = _FusedScoring(one.folder, one.condition, asv, one.attacker, beside)
-        if one.is_ignorant or (one.condition.trial == ANONYMIZED and scoring.adds_to_ignorant()):
-            yield scoring.product()
-
-
-@dataclass(frozen=True)
-class _FusedScoring(Scoring):
-    """The scores of one condition.
-
-    Attributes
-    ----------
-    ignorant : Path
-        Folder of the condition of an ignorant attacker with the same trials, for scores of
-        attackers beside the challenge's own that the condition itself has not.
-    """
-
-    attacker: Attacker
-    ignorant: Path
-
-    def product(self) -> Product:
-        return self.score_product({"scoring": "fused"}, {"folds": FOLDS})
-
-    def score_files(self) -> dict[str, Path]:
-        """The score files of other attackers, by their ids."""
-        protocol = self.asv.protocol
-        folders = {protocol.own_attacker: [self.folder.parent]}
-        for other in protocol.other_attackers:
-            of_other = by_attacker(self.condition, other, protocol)
-            # Who states another attack model knows more than the attackers of this one.
-            if other.scoring != "fused" and of_other.asv_model == self.condition.asv_model:
-                folders[other.id] = [at / other.id for at in (self.folder.parent, self.ignorant)]
-        files = {
-            attacker: first_file([at / name for at in places for name in ("scores", "scores.gz")])
-            for attacker, places in folders.items()
-            if not self.attacker.fuses or attacker in self.attacker.fuses
-        }
-        return {attacker: path for attacker, path in files.items() if path is not None}
-
-    def adds_to_ignorant(self) -> bool:
-        """Whether several attackers have scores, and one of them other than an ignorant one's."""
-        files = self.score_files()
-        return len(files) > 1 and any(self.folder.parent in path.parents for path in files.values())
-
-    def _scores(self) -> dict[str, Path]:
-        files, named = self.score_files(), self.attacker.fuses
-        where = relative(self.folder.parent, self.asv.access.tree)
-        for attacker in named:
-            if attacker not in files:
-                raise MissingInput(SCORES, f"{where}: none of {attacker}")
-        if len(files) < 2:
-            raise MissingInput(SCORES, f"{where}: {len(files)} attackers have scores, not several")
-        return files
-
-    def _utt2spk(self) -> Path:
-        name = self.original_sets[1][0]
-        in_data = self.asv.access.tree / "data" / name / "utt2spk"
-        path = first_file([self.key().with_name("utt2spk"), in_data])
-        if path is None:
-            raise MissingInput(TRIALS, relative(in_data, self.asv.access.tree), name)
-        return path
-
-    def absent(self) -> list[MissingInput]:
-        return absent(self._utt2spk, self._scores)
-
-    def find(self, inputs: Inputs) -> Sources:
-        key = self.key(check=True)
-        scores = {f"{name}{_SUFFIX}": path for name, path in self._scores().items()}
-        self.asv.access.check_inside(self._utt2spk(), *scores.values())
-        return {"trials": key, "utt2spk": self._utt2spk(), **scores}
-
-    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        from ..attackers.fusion import fuse_scores
-        from ..io.scores import read_scores, read_trials, with_speakers
-        from ..metrics.pairing import score_table
-
-        trials = read_trials(inputs.load(paths["trials"]), format="kaldi")
-        names = [role for role in paths if role.endswith(_SUFFIX)]
-        files = [read_scores(inputs.load(paths[name]), format="kaldi") for name in names]
-        table = score_table(files, trials)
-        known = with_speakers(trials, inputs.load(paths["utt2spk"]))
-        speakers = known.enrolled_speaker.tolist(), known.trial_speaker.tolist()
-        attackers = [name.removesuffix(_SUFFIX) for name in names]
-        with located(", ".join(attackers)):
-            fused = fuse_scores(table, trials.is_target, *speakers, attackers=attackers)
-        return self.content(trials.with_columns(score=fused))
+    who, minutes = f"{len({*speakers})} other speakers", len(speakers) * seconds / 60
+    text = f"{LEARNT} {who}, {minutes:.3g} minutes of {speech} speech, of the same system"
+    text += " with another seed" * (data / COEFFICIENTS).is_file()
+    return [text, *training_remarks(speakers, data.name)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -36,6 +36,7 @@ from ..tree.conditions import (
 )
 from ..tree.discovery import teams_without_systems
 from ..version import __version__
+from ..wings import referred
 from .access import AsvSystems, Experiment
 from .asv_scores import score_products, vector_folders
 from .attackers import attacker_costs
@@ -43,6 +44,7 @@ from .disclosure import plan_amounts, plan_attributes, plan_identification
 from .measures import plan_audits, plan_measures
 from .options import MetricOptions
 from .privacy_metrics import can_align, condition_products, transcript_products
+from .recipe import stages_of_wings
 from .similarity import plan_similarity
 
 if TYPE_CHECKING:
@@ -313,6 +315,14 @@ def _state(product: Product, inputs: Inputs) -> tuple[object, ...]:
     return stored, now, product.present(inputs, stored)
 
 
+def plan_of_wings(experiment: Experiment) -> Iterator[Product]:
+    """Yield the records that there may be of the stages of wings."""
+    folder = experiment.out / "records"
+    for stage in stages_of_wings().values():
+        products = referred(stage.plan)(experiment, None)
+        yield from (product for product in products if folder in product.files[-1].parents)
+
+
 _BY_VECTORS = "its x-vectors, its back end"
 #: By kind of record: its products, and what they are made of.
 _KINDS: dict[str, tuple[Callable[[Experiment], Iterable[Product]], str]] = {
@@ -322,6 +332,7 @@ _KINDS: dict[str, tuple[Callable[[Experiment], Iterable[Product]], str]] = {
     "attributes": (plan_attributes, "its x-vectors, the labels"),
     "measures": (plan_measures, "its speech"),
     "audio": (plan_audits, "its wav.scp"),
+    "rows": (plan_of_wings, "its inputs"),
 }
 
 

@@ -46,17 +46,17 @@ from ..tree.conditions import (
 from ..tree.discovery import first_file
 from ..version import __version__
 from .access import BACKEND, AsvSystems, Experiment
-from .aligned_scores import AlignedScoring, aligned_scorings
+from .attackers import VectorScoring, scorings_of_wings
 from .options import AmountOptions, AttributeOptions, GalleryOptions
 from .privacy_metrics import condition_cost, scores_and_key
 from .records import Recorded, label_sources, labels_in_tree, note_of, options_of, without_group
 
 if TYPE_CHECKING:
+    from ..asv.attributes import AttributeInference
     from ..asv.backend import BackendName
     from ..asv.galleries import Gallery, KnownSpeech
     from ..asv.identification import Identification
     from ..asv.inputs import Enrollment
-    from ..attackers.attributes import AttributeInference
     from ..io.vectors import Vectors
     from ..metrics.amount import AmountCurve
     from ..metrics.trials import Trials
@@ -259,8 +259,8 @@ class _Amounts(Recorded):
     ----------
     has_vectors : bool
         Whether the tree may have the x-vectors that its scores are of.
-    aligned : AlignedScoring or None
-        How these are compared by an aligned attacker.
+    aligned : VectorScoring or None
+        How these are compared by an attacker of a wing.
     seconds : dict
         Durations by the file that tells them: read once for all conditions.
     """
@@ -269,7 +269,7 @@ class _Amounts(Recorded):
     files: ConditionFiles
     anon_suffix: str
     has_vectors: bool
-    aligned: AlignedScoring | None
+    aligned: VectorScoring | None
     seconds: dict[Path, dict[str, float]] = field(compare=False, repr=False)
 
     @property
@@ -453,7 +453,8 @@ class _Amounts(Recorded):
 def plan_amounts(experiment: Experiment, options: AmountOptions | None = None) -> Iterator[Product]:
     """Yield the records of conditions with scores that are attacks, or of original speech, of all
     systems."""
-    aligned = {scoring.condition: scoring for scoring in aligned_scorings(experiment.asv)}
+    every = scorings_of_wings(experiment.asv)
+    aligned = {s.condition: s for s in every if isinstance(s, VectorScoring)}
     seconds = dict[Path, dict[str, float]]()
     encoders = {a.id: a for a in experiment.asv.protocol.encoder_attackers}
     for system in experiment.systems:
@@ -557,7 +558,7 @@ class _Attribute(Recorded):
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         import numpy as np
 
-        from ..attackers.attributes import infer_attribute
+        from ..asv.attributes import infer_attribute
 
         label_of, without = self._label_of_speaker(inputs)
         speaker_of = {u: s for u, s in self._speaker_of(inputs).items() if s in label_of}
@@ -604,7 +605,7 @@ class _Attribute(Recorded):
         made_of: Fingerprint,
         counts: tuple[int, Sequence[str], Sequence[str]],
     ) -> AttributeRecord:
-        from ..attackers.attributes import few_speakers, reported_situation
+        from ..asv.attributes import few_speakers, reported_situation
         from ..results.records import AttributeRecord, InferenceSummary
 
         names = sorted({*label_of.values()})

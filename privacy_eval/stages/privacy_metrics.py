@@ -354,7 +354,7 @@ class _ConditionRecord:
         import numpy as np
 
         from ..asv.inputs import load_listed_enrollment
-        from ..attackers.words import session_is_enrolled
+        from ..asv.shared_speech import session_is_enrolled
         from ..io.data_dir import read_utt2spk
         from ..io.scores import with_speakers
         from ..metrics.caveats import MIN_EER_TRIALS

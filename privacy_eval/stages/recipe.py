@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .. import wings
+
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
 
@@ -52,6 +54,18 @@ def parse_stage(line: str) -> Stage:
 
 
 STAGES = tuple(map(parse_stage, TABLE.strip().splitlines()))
+
+
+def stages_of_wings() -> dict[str, wings.Stage]:
+    """Return the stages that wings add, by name."""
+    return wings.of_wings("stages", {name for stage in STAGES for name in stage.names})
+
+
+def every_stage() -> list[Stage]:
+    """Return the stages of the core and of wings, by number."""
+    added = stages_of_wings().items()
+    own = (Stage(stage.number, (name,), stage.what, stage.flow) for name, stage in added)
+    return sorted((*STAGES, *own), key=lambda stage: stage.number)
 
 
 def recipe_of(protocol: Protocol) -> str:

@@ -7,15 +7,17 @@ stage 8 can tell which are current. Making them, in jobs, is `TreeAccess.bring_u
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..io.files import Inputs, Loaded, check_inside, relative
 from ..io.user_tables import Labels, path_of_labels, read_labels
 from ..products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
-from ..results.record_files import fields_digest
+from ..results.record_files import fields_digest, record_text
+from ..tree.conditions import Condition
+from ..version import __version__
 from .access import AsvSystems
 
 if TYPE_CHECKING:
@@ -52,6 +54,23 @@ class Recorded:
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         """Compute the record."""
         raise NotImplementedError
+
+    def measured(self, rows: Iterable[Mapping[str, Any]], made_of: Fingerprint) -> Content:
+        """Return the record of rows of measurements, each with the circumstances of the
+        condition."""
+        from ..metrics.registry import BUILT_IN, METRICS
+        from ..results.measurements import CIRCUMSTANCES
+        from ..results.records import RowsRecord
+
+        known = {name: vars(self.condition).get(name) for name in CIRCUMSTANCES[2:]}
+        known = {name: value for name, value in known.items() if value}
+        own = Condition(self.condition.system, self.condition.results_folder, self.path.stem)
+        record = RowsRecord(own, tuple({**known, **row} for row in rows))
+        described = {k: METRICS[k].description for k in sorted(record.keys() - BUILT_IN)}
+        provenance = {"version": __version__, **made_of.provenance()}
+        record = replace(record, described=described, provenance=provenance)
+        record.check()
+        return Content({self.path: record_text(record)})
 
     @property
     def attributes(self) -> dict[str, Any]:

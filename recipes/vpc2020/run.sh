@@ -62,6 +62,7 @@ allow_missing=false  # leave out missing or failing items, and record them in th
 allow_outside=false  # follow links and paths that lead out of the tree
 allow_pipes=false    # run commands in scp files of x-vectors
 details=false        # list every item that stages otherwise only count
+set=                 # options of wings, NAME=VALUE, blank-separated (see docs/extending.md)
 # --- end of options
 recipe=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 # shellcheck source=scripts/recipe.sh

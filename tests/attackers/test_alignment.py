@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 from support import ATTACKERS, Run, cli, command, lines_to, needs_attackers, options_of
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.asv.cosine import mean_unit_vectors, unit_vectors
 from privacy_eval.asv.inputs import load_enrollment
+from privacy_eval.asv.shared_speech import shared_speakers
 from privacy_eval.attackers.alignment import (
     PENALTIES,
     Alignment,
@@ -33,12 +35,9 @@ from privacy_eval.attackers.alignment import (
     align,
     aligned_scores,
     cohort_statistics,
-    mean_unit_vectors,
     normalize_scores,
     ridge,
-    unit_vectors,
 )
-from privacy_eval.attackers.discriminant import shared_speakers
 from privacy_eval.choices import ALIGNMENTS
 from privacy_eval.io.scores import read_trial_list
 

@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 from support import ATTACKERS, ROOT, Run, cli, lines_to, needs_attackers
 
 import privacy_eval as pe
+from privacy_eval.asv.shared_speech import shared_speakers, training_remarks
 from privacy_eval.attackers.discriminant import (
     compared_sides,
     lda,
     learn_lda,
     mapped,
-    shared_speakers,
     standardization,
-    training_remarks,
 )
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.data_dir import utterance_of

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from support import ATTACKERS, GOLDEN, Run, cli, lines_to, needs_attackers
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.asv.shared_speech import session_is_enrolled
 from privacy_eval.attackers.words import (
     join_trials,
     join_utterances,
-    session_is_enrolled,
     t_norm,
     text_cosines,
     words_scores,

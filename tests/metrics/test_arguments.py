@@ -15,7 +15,8 @@ import pytest
 
 import privacy_eval as pe
 from privacy_eval import metrics, speaker_bootstrap
-from privacy_eval.attackers.alignment import align, unit_vectors
+from privacy_eval.asv.cosine import unit_vectors
+from privacy_eval.attackers.alignment import align
 from privacy_eval.compat.zebra import assess
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import Trials, TrialScores, kaldi_eer, similarity_matrix

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from privacy_eval.cli import MODULE_OF, MODULES, PURPOSES, parser
+from privacy_eval.cli import MODULES, every_verb, is_of_files, parser
 from privacy_eval.cli.stages import STAGES
 
 RECIPES = ("vpc2020", "vpc2024", "real_speech")
@@ -18,8 +18,9 @@ RECIPES = ("vpc2020", "vpc2024", "real_speech")
 ROOMS = ("check", "stages", "report", "numbers", "results", "tree", "asv", "products")
 #: Modules of the command line whose messages the stages print, and what they run.
 OF_MODULES = {
-    "stage_runs": [*(f"stage {name}" for name in STAGES), "xvectors"],
-    **{name: MODULES[name].split() for name in ("results", "listening")},
+    "cli/stage_runs.py": [*(f"stage {name}" for name in STAGES), "xvectors"],
+    "cli/results.py": MODULES["results"].split(),
+    "listening/verbs.py": ["listening"],
 }
 
 #: Options that not every recipe has: why their messages are not printed by the others.
@@ -57,7 +58,7 @@ def begun(recipe: str) -> set[int]:
 def messages() -> Iterator[tuple[str, str]]:
     """The texts of modules that stages run, without docstrings, and where they are."""
     paths = [path for room in ROOMS for path in (ROOT / "privacy_eval" / room).rglob("*.py")]
-    paths += [ROOT / f"privacy_eval/cli/{name}.py" for name in OF_MODULES]
+    paths += [ROOT / "privacy_eval" / name for name in OF_MODULES]
     for path in paths:
         nodes = [*ast.walk(ast.parse(path.read_text()))]
         parts = {id(v) for n in nodes if isinstance(n, ast.JoinedStr) for v in n.values}
@@ -78,12 +79,12 @@ MESSAGES = [(where, text) for where, text in messages() if " " in text]
 def verb_before(text: str, at: int) -> str:
     """The verb that an option in a text is of, as in `check --audio`; "" if none precedes it."""
     words = re.findall(r"[a-z-]+", text[:at])
-    return next((word for word in words[-3:][::-1] if word in PURPOSES), "")
+    return next((word for word in words[-3:][::-1] if word in every_verb()), "")
 
 
 def called(name: str) -> list[str]:
     """What a message may call by a name: the verb, `stage NAME`, or either."""
-    return [name] * (name in MODULE_OF) + [f"stage {name}"] * (name in STAGES)
+    return [name] * is_of_files(name) + [f"stage {name}"] * (name in STAGES)
 
 
 def test_messages_were_found() -> None:
@@ -103,7 +104,7 @@ def test_options_of_remedies_are_options_of_the_recipe(recipe: str) -> None:
                 continue  # about the option that was given
             of_verb = any(option in parser(key)._option_string_actions for key in called(verb))
             if not of_verb and option not in known and option not in OF_SOME:
-                own = OF_MODULES.get(Path(where.split(":")[0]).stem, ())
+                own = OF_MODULES.get(where.split(":")[0].removeprefix("privacy_eval/"), ())
                 if not any(option in parser(key)._option_string_actions for key in own):
                     wrong.append(f"{where}: {option}: {text[:80]}")
     assert not wrong, "\n".join(wrong)

@@ -17,6 +17,7 @@ from ...choices import AMOUNT, FIGURE_FORMATS, GROUPS
 from ...errors import PrivacyEvalError, is_usable
 from ...io.files import Inputs
 from ...products.freshness import Run
+from ...wings import of_wings, referred
 from ..figure_folder import captions, figure_folder
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class FigureKind:
         Drawn only if conventional plots are requested.
     module : str
         Where it is the function `<name>_figures` of a module of several kinds.
+    wing : str
+        Module of a wing instead.
     """
 
     name: str
@@ -53,9 +56,12 @@ class FigureKind:
     default: bool = True
     conventional: bool = False
     module: str = ""
+    wing: str = ""
 
     def figures(self, data: ReportData) -> Iterator[Drawing]:
         """Yield all figures of the kind for which there is data."""
+        if self.wing:
+            return iter(referred(f"{self.wing}:figures")(data))
         module = importlib.import_module(f".{self.module or self.name}", __name__)
         function = f"{self.name}_figures" if self.module else "figures"
         drawings: Iterator[Drawing] = getattr(module, function)(data)
@@ -76,6 +82,13 @@ KINDS = (
     FigureKind("scatter", "Metric against metric", default=False),
     FigureKind("conventional", "Conventional plots", conventional=True, module="curves"),
 )
+
+
+def kinds() -> tuple[FigureKind, ...]:
+    """Return the kinds of the core and of wings, whose sections follow."""
+    added = of_wings("figures", [kind.name for kind in KINDS])
+    own = (FigureKind(name, title, wing=module) for name, (module, title) in added.items())
+    return (*KINDS, *own)
 
 
 def all_figures(
@@ -101,7 +114,7 @@ def all_figures(
         Also those that are not drawn by default.
     """
     data = replace(data, whiskers=whiskers)
-    for kind in KINDS:
+    for kind in kinds():
         asked = everything or (kind.default and not kind.curves)
         if conventional if kind.conventional else asked:
             yield from _with_notes(kind, data, everything=everything)

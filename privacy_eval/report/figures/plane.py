@@ -19,9 +19,9 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from ...attackers.fusion import TOO_LOW
 from ...errors import abbreviate
 from ...metrics import describe
+from ...metrics.strongest import TOO_LOW
 from ...numbers.cells import conditions_of, interval_of
 from ...numbers.report_data import ReportData
 from ...numbers.trade_offs import UTILITY, with_attackers

@@ -9,17 +9,17 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..choices import FIGURE_FORMATS, MIN_AGREEMENT, MIN_RATINGS, SCALE
+from ..cli.options import Options, log
 from ..errors import PrivacyEvalError
 from ..io.files import digest, relative
 from ..options import choice, flag, natural, path, value
-from .options import Options, log
 
 if TYPE_CHECKING:
-    from ..listening.evaluation import ListeningTest, ListeningTestCurves
     from ..products.freshness import Product
     from ..protocol.protocol import Protocol
     from ..report.figures.drawing import Drawing
     from ..results.records import Results
+    from .evaluation import ListeningTest, ListeningTestCurves
 
 _RATINGS = (
     "CSV files, or folders of naturalness.csv, intelligibility.csv, similarity.csv (columns: "
@@ -79,8 +79,14 @@ VERBS: dict[str, Options] = {
 
 
 def run_listening(arguments: argparse.Namespace) -> int:
-    from ..listening.store import read_listening_test
-    from ..listening.tables import (
+    from ..cli.inputs import log_notes, write_products
+    from ..numbers.report_data import read_report_data
+    from ..numbers.report_sources import ReportSources
+    from ..protocol.protocol import load_protocol
+    from ..report.figures import write_figures
+    from ..report.table_files import write_tables
+    from .store import read_listening_test
+    from .tables import (
         FIGURES,
         RESULTS,
         figures_source,
@@ -88,12 +94,6 @@ def run_listening(arguments: argparse.Namespace) -> int:
         objective_and_subjective,
         summary,
     )
-    from ..numbers.report_data import read_report_data
-    from ..numbers.report_sources import ReportSources
-    from ..protocol.protocol import load_protocol
-    from ..report.figures import write_figures
-    from ..report.table_files import write_tables
-    from .inputs import log_notes, write_products
 
     if arguments.config is not None and not arguments.ratings:
         log(
@@ -130,7 +130,7 @@ def run_listening(arguments: argparse.Namespace) -> int:
     )
 
     def drawings() -> Iterator[Drawing]:
-        from ..listening.figures import figures
+        from .figures import figures
 
         yield from figures(subjective, curves, cells, protocol, split)
 
@@ -152,11 +152,11 @@ def _evaluation(
 ) -> Product:
     """Return the evaluated ratings as a product."""
     from ..io.ratings import rating_files, read_ratings
-    from ..listening.evaluation import evaluate_ratings
-    from ..listening.store import FILES, listening_files
     from ..products.freshness import NOTE, Content, Product
     from ..protocol.published import load_systems
     from ..version import __version__
+    from .evaluation import evaluate_ratings
+    from .store import FILES, listening_files
 
     systems = [*(results.systems if results else ()), *arguments.systems]
     accepted: Sequence[str] | None = None

@@ -6,14 +6,14 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..cli.options import Options
 from ..errors import PrivacyEvalError
 from ..io.files import write_text
 from ..options import path, value
-from .options import Options
 
 if TYPE_CHECKING:
     from ..products.freshness import Product
-    from ..study.protocol import StudyProtocol
+    from .protocol import StudyProtocol
 
 _CONF = "the study: metric_study (default), or a YAML file"
 
@@ -40,8 +40,8 @@ VERBS: dict[str, Options] = {
 
 
 def run_study(arguments: argparse.Namespace) -> int:
-    from ..study.run import make_records, remove_stale_records
-    from .inputs import run_settings
+    from ..cli.inputs import run_settings
+    from .run import make_records, remove_stale_records
 
     _, records = load_study_records(arguments)
     if arguments.job is None or arguments.job[0] == 1:
@@ -56,8 +56,8 @@ def load_study_records(arguments: argparse.Namespace) -> tuple[StudyProtocol, li
     """Return the study that the options name, and its records."""
     from ..io.user_metrics import load_user_metrics
     from ..protocol.protocol import load_protocol
-    from ..study.protocol import check_pairs, load_study
-    from ..study.run import study_products
+    from .protocol import check_pairs, load_study
+    from .run import study_products
 
     study = load_study(arguments.conf)
     if arguments.seed is not None:
@@ -78,9 +78,9 @@ def run_study_report(arguments: argparse.Namespace) -> int:
     from ..report.figures import write_figures
     from ..report.page import Front, Section, report_page
     from ..report.table_files import write_tables
-    from ..study.figures import study_figures
-    from ..study.run import read_rows, study_digest
-    from ..study.tables import SECTIONS, study_summary, study_tables, values_csv
+    from .figures import study_figures
+    from .run import read_rows, study_digest
+    from .tables import SECTIONS, study_summary, study_tables, values_csv
 
     study, records = load_study_records(arguments)
     rows = read_rows(records)

@@ -15,8 +15,8 @@ from support import GOLDEN, Run, cli, printed
 
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
-from privacy_eval.attackers.fusion import strongest
 from privacy_eval.io.scores import with_speakers
+from privacy_eval.metrics.strongest import strongest
 
 CASES = json.loads((GOLDEN.parent / "attackers/strongest.json").read_text())
 

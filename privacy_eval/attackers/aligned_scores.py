@@ -8,7 +8,7 @@ are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,25 +28,23 @@ from ..products.freshness import (
 )
 from ..protocol.protocol import (
     ANONYMIZED,
-    COEFFICIENTS,
     CROPS,
     LDA,
     LDA_JOINT,
-    LEARNT,
     ORIGINAL,
     Attacker,
 )
-from .access import AsvSystems
-from .attackers import TRAINING, Attacked, Scoring, as_optional, attacked
+from ..stages.access import AsvSystems
+from ..stages.attackers import TRAINING, Attacked, VectorScoring, as_optional, learnt_from
 
 if TYPE_CHECKING:
     from ..asv.galleries import Conversations, Gallery
     from ..asv.inputs import Enrollment
     from ..asv.trials import Scorer
-    from ..attackers.alignment import AffineMap, Alignment, Cohorts
     from ..io.vectors import Vectors
     from ..metrics.pav import FloatArray
     from ..metrics.trials import Trials
+    from .alignment import AffineMap, Alignment, Cohorts
 
 
 _TRAINING_ROLES = "training", "training_anonymized"
@@ -54,40 +52,26 @@ _TRAINING_ROLES = "training", "training_anonymized"
 _ENROLLMENT = {"aligned": {ORIGINAL}, LDA: {ANONYMIZED}, LDA_JOINT: {ORIGINAL, ANONYMIZED}}
 
 
-def aligned_sets(asv: AsvSystems, attackers: Collection[str]) -> list[tuple[str, str, str]]:
-    """Return the sets whose x-vectors some attackers need: name, suffix and model folder."""
-    return [
-        (*name, model.model_folder(scoring.training.suffix))
-        for scoring in aligned_scorings(asv)
-        if scoring.attacker.id in attackers
-        for name in scoring.sets.values()
-        for model in (scoring.asv.protocol.asv_model(ORIGINAL),)
-        if model is not None and not scoring.product().is_foreign(asv.access.inputs)
-    ]
-
-
 def aligned_scorer(alignment: Alignment, cohorts: Cohorts | None) -> Scorer:
     """Return what scores speakers by the cosine of aligned vectors, normalized if there are
     cohorts."""
-    from ..attackers.alignment import aligned_scores, mean_unit_vectors, unit_vectors
+    from ..asv.cosine import mean_unit_vectors, unit_vectors
+    from .alignment import aligned_scores
 
     return lambda vectors, members, trial: aligned_scores(
         mean_unit_vectors(vectors, members), unit_vectors(trial), alignment, cohorts
     )
 
 
-def aligned_scorings(asv: AsvSystems) -> Iterator[AlignedScoring]:
-    """Yield the scores of all conditions by attackers who learn, and by the spectrum."""
+def aligned_scorings(asv: AsvSystems, conditions: Iterable[Attacked]) -> Iterator[AlignedScoring]:
+    """Yield the scores of conditions by attackers who learn, and by the spectrum."""
     training: dict[tuple[str, str, str], _Training] = {}
-    for scoring in ("aligned", LDA, LDA_JOINT, "cosine"):
-        for one in attacked(asv, scoring):
-            if _is_scored(one):
-                own = asv.of_system(one.system).of_attacker(one.attacker)
-                crops = CROPS * (scoring in (LDA, LDA_JOINT))
-                learnt = _Training(one.system.anon_suffix, own, crops)
-                place = one.system.name, one.attacker.encoder, crops
-                learnt = training.setdefault(place, learnt)
-                yield AlignedScoring(one.folder, one.condition, own, one.attacker, learnt)
+    for one in filter(_is_scored, conditions):
+        own = asv.of_system(one.system).of_attacker(one.attacker)
+        crops = CROPS * (one.attacker.scoring in (LDA, LDA_JOINT))
+        place = one.system.name, one.attacker.encoder, crops
+        learnt = training.setdefault(place, _Training(one.system.anon_suffix, own, crops))
+        yield AlignedScoring(one.folder, one.condition, own, learnt)
 
 
 def _is_scored(one: Attacked) -> bool:
@@ -146,7 +130,7 @@ class _Training:
     @cached_property
     def pairs(self) -> list[str]:
         """Utterances that both have."""
-        from ..attackers.alignment import pairs_of
+        from .alignment import pairs_of
 
         return pairs_of(*self.vectors)
 
@@ -161,7 +145,7 @@ class _Training:
 
     def discriminant(self, attacker: Attacker) -> tuple[AffineMap, dict[str, str]]:
         """Learn the discriminant of an attacker; return it, and the speaker of each crop."""
-        from ..attackers.discriminant import learn_lda
+        from .discriminant import learn_lda
 
         if attacker.scoring not in self._learnt:
             roles = _TRAINING_ROLES if attacker.scoring == LDA_JOINT else _TRAINING_ROLES[1:]
@@ -174,7 +158,7 @@ class _Training:
 
     def alignment(self, attacker: Attacker) -> Alignment:
         """Learn the alignment of an attacker."""
-        from ..attackers.alignment import Alignment, learn_alignment
+        from .alignment import Alignment, learn_alignment
 
         name = attacker.alignment
         if name == "none":
@@ -192,7 +176,7 @@ class _Training:
 
     @cached_property
     def _cohorts(self) -> Cohorts:
-        from ..attackers.alignment import learn_cohorts
+        from .alignment import learn_cohorts
 
         members = grouped(self.speaker_of, self.speaker_of.__getitem__)
         return learn_cohorts(members, *self.vectors, top=None, where=f"{self.utt2spk()}")
@@ -223,7 +207,8 @@ class AlignedAttack:
         """
         import numpy as np
 
-        from ..attackers.alignment import aligned_scores, mean_unit_vectors
+        from ..asv.cosine import mean_unit_vectors
+        from .alignment import aligned_scores
 
         rows, of_speaker = gallery.rows(), map(len, gallery.enrollment.members.values())
         groups = np.split(rows, np.cumsum([*of_speaker])[:-1])
@@ -238,11 +223,20 @@ class AlignedAttack:
 
 
 @dataclass(frozen=True)
-class AlignedScoring(Scoring):
+class AlignedScoring(VectorScoring):
     """The scores of one condition."""
 
-    attacker: Attacker
     training: _Training
+
+    @property
+    def by_default(self) -> bool:
+        """The spectrum, and those who learn from crops."""
+        return self.attacker.way in (LDA, LDA_JOINT, SPECTRUM)
+
+    def vector_sets(self) -> list[tuple[str, str, str]]:
+        model = self.asv.protocol.asv_model(ORIGINAL)
+        folder = model.model_folder(self.training.suffix) if model is not None else ""
+        return [(*name, folder) for name in self.sets.values()] if folder else []
 
     def product(self) -> Product:
         options: dict[str, Any] = {}
@@ -316,7 +310,7 @@ class AlignedScoring(Scoring):
             return self._by_discriminant(enrollment, enrolled, tried, trials)
         remarks: list[str] = []
         if "training_utt2spk" in paths:
-            from ..attackers.alignment import describe_pairs
+            from .alignment import describe_pairs
 
             self._refuse_shared(self.training.speaker_of, enrollment, trials)
             where = ", ".join("".join(self.sets[role]) for role in _TRAINING_ROLES)
@@ -330,8 +324,8 @@ class AlignedScoring(Scoring):
         self, enrollment: Enrollment, enrolled: Vectors, tried: Vectors, trials: Trials
     ) -> AlignedAttack:
         """Return both sides as a discriminant sees them, or the spectrum standardized."""
-        from ..attackers.alignment import Alignment
-        from ..attackers.discriminant import compared_sides, other_conditions
+        from .alignment import Alignment
+        from .discriminant import compared_sides, other_conditions
 
         learnt, remarks = None, list[str]()
         if self.attacker.learns:
@@ -359,18 +353,7 @@ class AlignedScoring(Scoring):
     def _refuse_shared(
         self, speaker_of: Mapping[str, str], enrollment: Enrollment, trials: Trials
     ) -> None:
-        from ..attackers.discriminant import refuse_shared
+        from ..asv.shared_speech import refuse_shared
 
         path, tested = self.training.utt2spk(), trials.utterance.used
         refuse_shared(path, speaker_of, enrollment.members, tested)
-
-
-def learnt_from(speakers: Collection[str], seconds: float, speech: str, data: Path) -> list[str]:
-    """Say what an attacker learnt from, and what limits that; `speakers`: of each crop; `data`: the
-    anonymized data folder, of another seed where stage 4 drew coefficients for it."""
-    from ..attackers.discriminant import training_remarks
-
-    who, minutes = f"{len({*speakers})} other speakers", len(speakers) * seconds / 60
-    text = f"{LEARNT} {who}, {minutes:.3g} minutes of {speech} speech, of the same system"
-    text += " with another seed" * (data / COEFFICIENTS).is_file()
-    return [text, *training_remarks(speakers, data.name)]

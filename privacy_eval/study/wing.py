@@ -1,0 +1,14 @@
+"""The wing of the metric study."""
+
+from ..wings import Wing
+
+_VERBS = f"{__name__.rpartition('.')[0]}.verbs"
+
+WING = Wing(
+    "study",
+    requires=("attackers",),
+    verbs={
+        "study": (_VERBS, "run simulations that show what each metric is sensitive to"),
+        "study-report": (_VERBS, "write tables, figures and report of a metric study"),
+    },
+)

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Delete each wing of this repository in turn from a copy of it: what is left imports, shows its help,
+# and evaluates a small demo to tables and report.
+#
+# Usage: check_wings.sh [--tests] [--wings "attackers study"]
+set -euo pipefail
+
+# --- options
+tests=false # also run the tests of the rooms that no wing is in
+wings=      # blank-separated (default: all that setup.cfg names)
+# --- end of options
+
+root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
+# shellcheck source=scripts/parse_options.sh
+. "$root/scripts/parse_options.sh"
+[ $# -eq 0 ] || { printf "check_wings.sh: unexpected argument '%s'\n" "$1" >&2 && exit 2; }
+# shellcheck disable=SC2154
+wings=${wings:-$(sed -n 's/^    \([a-z]*\) = privacy_eval\.[a-z]*\.wing:WING$/\1/p' "$root/setup.cfg")}
+export VIRTUAL_ENV=${VIRTUAL_ENV:-$root/.venv}
+export PATH=$VIRTUAL_ENV/bin:$PATH
+
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+copy=$work/copy
+export PYTHONPATH=$copy PYTHONDONTWRITEBYTECODE=1
+fail() {
+    printf 'check_wings.sh: without %s: %s\n' "$wing" "$1" >&2
+    if [ -e "$work/log" ]; then tail -n 20 -- "$work/log" >&2; fi
+    exit 1
+}
+# Rooms whose tests need no wing.
+rooms="metrics io protocol tree asv products results report numbers check"
+
+for wing in $wings; do
+    rm -rf -- "${work:?}"/*
+    mkdir -- "$copy"
+    git -C "$root" ls-files -z | tar -C "$root" --null --files-from - --create | tar -C "$copy" --extract
+    rm -r -- "$copy/privacy_eval/$wing"
+    cd -- "$copy"
+    python - <<'END' || fail "imports"
+import importlib, pkgutil, privacy_eval
+from privacy_eval import cli, wings
+
+assert privacy_eval.__file__.startswith(__import__("os").environ["PYTHONPATH"])
+for module in pkgutil.walk_packages(privacy_eval.__path__, "privacy_eval."):
+    room = module.name.split(".")[1]  # of wings that require the one that is gone, too
+    if room not in ("__main__", *wings.absent()):
+        importlib.import_module(module.name)
+for name in privacy_eval.__all__:
+    getattr(privacy_eval, name)
+for key in (key for verb in cli.every_verb() for key in cli.usages(verb)):
+    cli.parser(key).format_help()
+END
+    privacy-eval --help >"$work/log" || fail "--help"
+    privacy-eval --version | grep -q "^not installed: wing $wing (no module " || fail "--version"
+    privacy-eval demo-tree "$work/tree" --speakers 3 --utterances 3 --systems 1 2>/dev/null
+    ./recipes/vpc2020/run.sh --tree "$work/tree" --out results >"$work/log" 2>&1 || fail "the demo"
+    for output in results.csv tables/summary.txt report.html; do
+        [ -s "$work/tree/results/$output" ] || fail "the demo has no $output"
+    done
+    grep -q "not installed: wing $wing" "$work/log" || fail "stage 0 does not say that it is missing"
+    if [ "$tests" = true ]; then
+        rm -rf -- "tests/$wing"
+        # shellcheck disable=SC2046,SC2086
+        python -m pytest -q -n "$(nproc)" -p no:cacheprovider $(printf 'tests/%s ' $rooms) ||
+            fail "tests of the core"
+    fi
+    printf 'without %s: imports, help, demo%s\n' "$wing" "$([ "$tests" = false ] || printf ', tests')"
+done

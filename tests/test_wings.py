@@ -1,0 +1,269 @@
+"""Wings: the package in docs/extending.md, installed, is a part of the toolkit; what is wrong with
+a wing is said by its name."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from preloaded import preloaded
+from support import ROOT, Run, lines_to, run_program
+from test_extending import BLOCK, PAGE
+
+from privacy_eval import wings
+
+SIZES = ("--speakers", 3, "--utterances", 4, "--systems", 1)
+EXTENDED = "more_attackers: [{id: length, title: length, knows: [words], scoring: length}]"
+#: What an object of the example adds, with another name.
+OBJECT = 'from privacy_eval.wings import Wing\nWING = Wing("other", {})\n'
+
+
+def register(site: Path, package: str, entries: str) -> None:
+    """Make a folder what pip makes of it: a distribution with entry points."""
+    about = site / f"{package}-1.0.dist-info"
+    lines_to(about / "METADATA", [f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n"])
+    (about / "entry_points.txt").write_text(f"[{wings.GROUP}]\n{entries}\n")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the installed example."""
+    root = tmp_path_factory.mktemp("wing")
+    for name, *_, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+        if name.startswith("lengths/"):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text, encoding="utf-8")
+    target = root / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    made = subprocess.run(
+        [*pip, "--no-index", "--target", target, root / "lengths"], capture_output=True
+    )
+    if made.returncode:  # no pip, or nothing to build with
+        shutil.copytree(root / "lengths/lengths_wing", target / "lengths_wing")
+        register(target, "privacy_eval_lengths", "lengths = lengths_wing:WING")
+    return target
+
+
+def privacy_eval(*arguments: object, site: Path, cwd: Path | None = None) -> Run:
+    path = f"{ROOT}{os.pathsep}{site}"
+    program = (sys.executable, "-m", "privacy_eval", *arguments)
+    return run_program(*program, cwd=cwd or site, PYTHONPATH=path)
+
+
+@pytest.fixture(scope="module")
+def tree(site: Path) -> Path:
+    """A simulated tree, evaluated by the recipe with the wing."""
+    root = site.parent / "tree"
+    assert privacy_eval("demo-tree", root, *SIZES, site=site).code == 0
+    (root / "ratings.csv").unlink()
+    lines_to(root / "own.yaml", ["extends: vpc2020\nname: own", EXTENDED])
+    venv = site.parent / "venv"
+    server = preloaded(venv / "bin/privacy-eval", Path(f"{ROOT}{os.pathsep}{site}"))
+    of_tree = ("--tree", root, "--conf", "own.yaml", "--out", "out", "--nj", 1)
+    asked = ("--attackers", "challenge,length", "--set", "short-words=18", "--stage", 5)
+    recipe = ROOT / "recipes/vpc2020/run.sh"
+    run = run_program(recipe, *of_tree, *asked, cwd=site.parent, VIRTUAL_ENV=str(venv))
+    server.communicate()
+    assert run.code == 0, run.err
+    assert "d' by length: " in run.out
+    return root
+
+
+@pytest.fixture(scope="module")
+def rows(tree: Path) -> list[dict[str, str]]:
+    with open(tree / "out/results.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_help_and_version_list_the_wing(site: Path) -> None:
+    assert re.search("wings: .*lengths", privacy_eval("--version", site=site).out)
+    listed = privacy_eval("--help", site=site).out
+    assert "wing lengths:\n  d-prime " in listed
+    assert re.search("7  lengths$", privacy_eval("stage", "--help", site=site).out, re.M)
+    assert "--short-words" in privacy_eval("stage", "lengths", "--help", site=site).out
+    summary = privacy_eval("selftest", site=site).out.splitlines()[-1]
+    assert "wing lengths installed" in summary
+
+
+def test_the_metric_is_computed_of_every_condition(tree: Path, rows: list[dict[str, str]]) -> None:
+    results = json.loads((tree / "out/results.json").read_text())
+    assert results["metrics"]["d_prime"]["name"] == "d'"
+    conditions = {(r["name"], r["attacker"]) for r in rows if r["metric"] == "eer"}
+    own = {(r["name"], r["attacker"]) for r in rows if r["metric"] == "d_prime" and not r["length"]}
+    assert own == conditions and any(attacker == "length" for _, attacker in own)
+
+
+def trials_of(tree: Path, row: dict[str, str]) -> Iterator[tuple[float, bool, int]]:
+    """The scores of the condition of a row, whether they are of targets, and words said."""
+    (folder,) = (p for p in tree.glob(f"exp/**/{row['name']}") if p.is_dir())
+    name = row["name"].split("-")[-1].removesuffix("_B1")
+    data = tree / "data" / name
+    key = {tuple(line.split()[:2]): line.split()[2] for line in (data / "trials").open()}
+    said = {line.split()[0]: len(line.split()) - 1 for line in (data / "text").open()}
+    for speaker, utterance, score in map(str.split, (folder / "scores").open()):
+        yield float(score), key[speaker, utterance] == "target", said[utterance]
+
+
+def test_the_stage_measures_short_utterances(tree: Path, rows: list[dict[str, str]]) -> None:
+    """By the option of the recipe; computed here once more."""
+    of_length = [r for r in rows if r["length"] and r["attacker"] == "plda"]
+    assert {r["length"] for r in of_length} == {"short", "long"}
+    for row in of_length[:6]:
+        short = row["length"] == "short"
+        chosen = [(s, t) for s, t, words in trials_of(tree, row) if (words < 18) == short]
+        target, nontarget = ([s for s, t in chosen if t is of] for of in (True, False))
+        assert int(row["n_target"]) == len(target)
+        means, variances = [], []
+        for scores in (target, nontarget):
+            means.append(sum(scores) / len(scores))
+            variances.append(sum((s - means[-1]) ** 2 for s in scores) / len(scores))
+        expected = (means[0] - means[1]) / (sum(variances) / 2) ** 0.5
+        assert float(row["value"]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_numbers_are_in_a_table_and_in_the_report(
+    tree: Path, rows: list[dict[str, str]]
+) -> None:
+    text = (tree / "out/tables/lengths.txt").read_text()
+    assert "Utterances" in text and "d', B1" in text
+    (row, *_) = (r for r in rows if r["length"] == "short" and r["attacker"] == "plda")
+    assert f" {float(row['value']):.3f}" in text
+    page = (tree / "out/report.html").read_text()
+    assert "Short utterances</" in page
+    number = sum(r["length"] == "short" for r in rows)
+    assert f"Short utterances were evaluated in {number} conditions." in page
+
+
+def test_the_core_s_tables_do_not_take_parts_for_wholes(tree: Path, site: Path) -> None:
+    """EERs and their counts are those of all trials, with and without the wing."""
+    alone = tree / "alone"
+    results = ("--results", tree / "out/results.json")
+    run = privacy_eval("tables", *results, "--out", alone, site=tree)
+    assert run.code == 0, run.err
+    for name in ("summary", "paper_asv_test"):
+        for path in (tree / "out/tables").rglob(f"{name}.tex"):
+            assert path.read_text() == next(alone.rglob(path.name)).read_text()
+
+
+def test_results_are_read_without_the_wing(tree: Path) -> None:
+    code = (
+        "import privacy_eval as pe\n"
+        f"table = pe.load({str(tree / 'out/results.json')!r}).select(metric='d_prime')\n"
+        "print(sorted({row.get('length', '') for row in table}), *{*table['unit']})"
+    )
+    run = run_program(sys.executable, "-c", code, cwd=tree, PYTHONPATH=str(ROOT))
+    assert run.out == "['', 'long', 'short'] deviations\n", run.err
+
+
+FIGURE = """
+from privacy_eval.wings import Wing
+WING = Wing("other", figures={"spread": ("odd", "Spread of scores")})
+
+def figures(data):
+    from matplotlib.figure import Figure
+    from privacy_eval.report.figures.drawing import Drawing
+    yield Drawing("spread", "Nothing in particular.", lambda: Figure(figsize=(2, 1)))
+"""
+
+
+def test_a_figure_is_drawn_and_in_the_report(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(FIGURE)
+    register(tmp_path, "odd", "other = odd:WING")
+    results = ("--results", tree / "out/results.json")
+    drawn, page = tmp_path / "drawn", tmp_path / "report.html"
+    assert privacy_eval("figures", *results, "--out", drawn, site=tmp_path).code == 0
+    assert (drawn / "spread.png").is_file()
+    run = privacy_eval("report", *results, "--figures", drawn, "--out", page, site=tmp_path)
+    assert run.code == 0 and "Spread of scores</" in page.read_text(), run.err
+
+
+def test_the_verb_runs(tree: Path, site: Path, rows: list[dict[str, str]]) -> None:
+    (row, *_) = (r for r in rows if r["metric"] == "d_prime" and r["attacker"] == "plda")
+    (folder,) = (p for p in tree.glob(f"exp/**/{row['name']}") if p.is_dir())
+    key = tree / "data" / row["name"].split("-")[-1].removesuffix("_B1") / "trials"
+    run = privacy_eval("d-prime", "--scores", folder / "scores", "--trials", key, site=site)
+    assert run.out == f"{float(row['value']):.3f}\n"
+
+
+def test_an_unknown_option_of_wings_is_refused(tree: Path, site: Path) -> None:
+    lines = [f"--tree={tree}", "--results=exp", "--conf=own.yaml"]
+    for option, code in (("short-words=18", 0), ("shrt=1", 2), ("short-words", 2)):
+        path = lines_to(site.parent / "options.conf", [*lines, f"--set={option}"])
+        run = privacy_eval("check-options", path, site=site)
+        assert run.code == code, run.err
+        assert code == 0 or option.split("=")[0] in run.err
+
+
+@pytest.mark.parametrize(
+    ("text", "entry", "said"),
+    [
+        ("", "other = nowhere.at_all:WING", "not installed: wing other (no module nowhere.at_all)"),
+        (OBJECT.replace("{}", '("no_such",)'), "other = odd:WING", "other (needs no_such)"),
+    ],
+)
+def test_what_is_not_installed_is_named(text: str, entry: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(text)
+    register(tmp_path, "odd", entry)
+    run = privacy_eval("--version", site=tmp_path)
+    assert run.code == 0 and said in run.out
+    assert "wing other not installed" in privacy_eval("selftest", site=tmp_path).out
+    assert privacy_eval("metrics", "--help", site=tmp_path).code == 0
+
+
+def added(what: str) -> str:
+    return OBJECT.replace("{}", what)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1 / 0", "wing other: odd:WING: cannot be imported (ZeroDivisionError"),
+        ("import no_such_module", "wing other: odd:WING: cannot be imported (ModuleNotFoundError"),
+        ("raise SystemExit", "wing other: odd:WING: cannot be imported"),
+        ("WING = 3", "expected a Wing of this name"),
+        ("", "has no attribute 'WING'"),
+        (added("verbs={'metrics': ('odd', 'x')}"), "wing other: verbs: the core has 'metrics'"),
+        (added("verbs={'fuse-scores': ('odd', 'x')}"), "another wing has 'fuse-scores'"),
+        (added("metrics={'eer': {}}"), "wing other: metrics: the core has 'eer'"),
+        (added("metrics={'own': {'function': 'odd:f'}}"), "metric own"),
+        (added("circumstances={'gender': 'x'}"), "circumstances: the core has 'gender'"),
+        (added("counts={'n_target': 'x'}"), "counts: the core has 'n_target'"),
+        (added("attackers={'plda': 'odd:f'}"), "attackers: the core has 'plda'"),
+        (added("stages={'collect': None}"), "stages: the core has 'collect'"),
+        (added("stages={'my-stage': None}"), "stages: 'my-stage': expected letters"),
+        (added("figures={'bars': ('odd', 'x')}"), "figures: the core has 'bars'"),
+    ],
+)
+def test_what_is_wrong_with_a_wing_is_said(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(f"{text}\n")
+    register(tmp_path, "odd", "other = odd:WING")
+    kinds = (
+        "from privacy_eval.cli import is_of_files, main\n"
+        "try:\n"
+        "    is_of_files('none')\n"
+        "    from privacy_eval.stages.recipe import every_stage; every_stage()\n"
+        "    from privacy_eval.protocol.protocol import load_protocol; load_protocol('vpc2020')\n"
+        "    from privacy_eval.report.figures import kinds; kinds()\n"
+        "    from privacy_eval.results import measurements\n"
+        "except Exception as error: print(type(error).__name__, error)\n"
+    )
+    path = f"{ROOT}{os.pathsep}{tmp_path}"
+    run = run_program(sys.executable, "-c", kinds, cwd=tmp_path, PYTHONPATH=path)
+    assert run.out.startswith("PrivacyEvalError ") and said in run.out, run.err
+    run = privacy_eval("count", "--help", site=tmp_path)
+    assert "Traceback" not in run.err
+
+
+def test_two_wings_of_one_name_are_refused(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        register(tmp_path, name, f"other = {name}:WING")
+    run = privacy_eval("--version", site=tmp_path)
+    assert run.code == 1 and "two wings other" in run.err
