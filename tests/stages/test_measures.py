@@ -184,7 +184,7 @@ def test_measures_reach_results_and_tables(measured: Tree) -> None:
     assert float(row["value"]) == pytest.approx(expected - 1) and row["low"]
     assert row["trial"] == "anonymized"
     cells = cells_from_results(results)
-    keys = {k.system for k in cells.values if k.metric == "dnsmos_p808"}
+    keys = {*cells.rows.select(metric="dnsmos_p808").values("system")}
     assert keys == {ORIGINAL_COLUMN, *cells.systems}
 
 
