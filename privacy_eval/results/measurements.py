@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, known_names, library, printable
 from ..io.schema import from_plain
-from ..metrics import Label, Metric, describe
+from ..metrics import Metric, describe
 from ..metrics.printed import Printed, frame_of
+from ..metrics.registry import Label
 
 Row = Mapping[str, Any]
 
