@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, known_names, library, printable
 from ..io.schema import from_plain
-from ..metrics import METRICS, Label, Metric, describe, withholding_caveat
+from ..metrics import METRICS, Metric, describe, withholding_caveat
 from ..metrics.printed import Printed, frame_of
+from ..metrics.registry import Label
 from ..wings import of_wings
 
 Row = Mapping[str, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,10 +11,14 @@ from hypothesis import strategies as st
 from support import B1, imported
 
 import privacy_eval as pe
+<<<<<<< HEAD
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.means import Means, averaged_sets
+=======
+from privacy_eval.io.schema import to_plain
+>>>>>>> hlisten
 from privacy_eval.results.json_store import to_json
-from privacy_eval.results.measurements import COLUMNS, PRESENT, WHOLE, Measurements
+from privacy_eval.results.measurements import COLUMNS, PRESENT, WHOLE, Measurements, measured
 
 VALUES = st.sampled_from(["a", "b", None, 3])
 ROWS = st.lists(
@@ -170,3 +175,49 @@ def test_frames_and_arrow() -> None:
     arrow = table.to_arrow()
     assert arrow.num_rows == len(table) == len(table.to_frame())
     assert arrow.column("value").to_pylist() == table["value"].tolist()
+
+
+NUMBERS = st.floats(allow_nan=False) | st.none()
+STORED = st.lists(
+    st.fixed_dictionaries(
+        {"metric": st.sampled_from(["eer", "opinion"]), "value": NUMBERS},
+        optional={
+            **dict.fromkeys(("low", "p", "p_corrected"), NUMBERS),
+            **dict.fromkeys(("n_target", "n_ratings", "gallery"), st.integers(0, 9) | st.none()),
+            **dict.fromkeys(("system", "quantity", "variant"), st.text("ab") | st.none()),
+            "caveats": st.dictionaries(st.text("ab"), st.text("ab"), max_size=2),
+        },
+    )
+)
+
+
+@given(STORED)
+def test_rows_are_read_back_from_json(rows: list[dict[str, Any]]) -> None:
+    table = Measurements.of(rows)
+    text = json.dumps(to_plain(table), allow_nan=False)
+    assert Measurements.from_plain(json.loads(text), "x").to_rows() == table.to_rows()
+
+
+@pytest.mark.parametrize(
+    ("plain", "message"),
+    [
+        ({}, "x: expected a list"),
+        ([[]], r"x\[0\]: expected a mapping"),
+        ([{}, {"valu": 1}], r"x\[1\]: valu: did you mean value"),
+        ([{"value": "0.5"}], r"x\[0\].value: expected a number"),
+        ([{"system": 1}], r"x\[0\].system: expected text"),
+        ([{"n_target": 1.5}], r"x\[0\].n_target: expected a whole number"),
+        ([{"caveats": "few"}], r"x\[0\].caveats: expected a mapping"),
+    ],
+)
+def test_wrong_rows_are_refused_with_their_place(plain: object, message: str) -> None:
+    with pytest.raises(pe.PrivacyEvalError, match=message):
+        Measurements.from_plain(plain, "x")
+
+
+def test_only_the_columns_that_are_there_are_written() -> None:
+    rows = [measured("opinion", 3.5, (3.0, 4.0), quantity="q"), measured("eer", None, system="s")]
+    header, *lines = Measurements.of(rows).compact_csv_rows
+    assert [dict(zip(header, line, strict=True)) for line in lines] == [
+        {**rows[0], "unit": "rating", "system": None}
+    ]
