@@ -26,8 +26,11 @@ settings.load_profile("privacy_eval")
 # is left waiting at the end.
 _FIRST = (
     "test_readme.py",
+    "test_one_failure.py",
     "test_runners.py",
     "test_extending.py",
+    "test_runs_at_once.py",
+    "test_site.py",
     "test_speech_demo.py",
     "test_submissions.py",
     "test_crashes.py",

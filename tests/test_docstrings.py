@@ -102,10 +102,6 @@ def test_public_functions_have_an_example(name: str) -> None:
     assert ">>>" in sections(function.__doc__ or "")["Examples"]
 
 
-#: Where anything goes: they stand for `Any`, and say what is meant.
-ALIASES = {"Table", "Values"}
-
-
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_signatures_say_what_they_take(name: str) -> None:
     value = getattr(pe, name)

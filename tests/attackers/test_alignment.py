@@ -43,8 +43,6 @@ from privacy_eval.io.scores import read_trial_list
 
 Array = NDArray[np.float64]
 
-LEARNING = tuple(name for name in ALIGNMENTS if name != "none")
-
 
 def drawn(seed: int, *shape: int) -> Array:
     return np.random.default_rng(seed).normal(size=shape)

@@ -15,7 +15,7 @@ import pytest
 from attacker_support import REAL_B2, golden_scores, read_score_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import ATTACKERS, GOLDEN, Run, cli, lines_to, needs_attackers
+from support import ATTACKERS, GOLDEN, Run, cli, lines_to, needs_attackers, ok
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.shared_speech import session_is_enrolled
@@ -197,16 +197,14 @@ def test_the_verb_reads_lists_of_enrolled_utterances(folders: Path) -> None:
     trials = [line.split() for line in tried.read_text().splitlines()[:20]]
     pairs = [(e, u) for e in known for u in dict.fromkeys(u for _, u, _ in trials)]
     lines_to(tried, [f"{int(e[:4] == u[:4])} {e} {u}" for e, u in pairs])
-    run = text_scores(folders)
-    assert run.code == 0, run.err
+    ok(text_scores(folders))
     scores = read_scores(folders / "scores")
     assert list(zip(scores.enrolled, scores.utterance, strict=True)) == pairs
     assert len(read_trials(tried).is_target) == len(pairs)
 
 
 def test_the_verb_joins_utterances(folders: Path) -> None:
-    run = text_scores(folders, "--utterances", 5)
-    assert run.code == 0, run.err
+    ok(text_scores(folders, "--utterances", 5))
     key = read_trials(folders / "scores.trials")
     joined = dict(
         line.split(" ", 1) for line in (folders / "scores.joined").read_text().splitlines()

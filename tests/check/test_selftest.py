@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support import ROOT, cli
+from support import ROOT, cli, ok
 
 from privacy_eval.check import selftest
 from privacy_eval.check.selftest import agreeing_digits, run_selftest
@@ -26,8 +26,7 @@ def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_all_cases_agree_and_name_tool_and_digits() -> None:
-    run = cli("selftest", "--format", "json")
-    assert run.code == 0
+    run = ok(cli("selftest", "--format", "json"))
     plain = json.loads(run.out)
     assert (plain["passed"], plain["failed"]) == (len(plain["cases"]), 0)
     assert {"name", "tool", "digits"} <= set(plain["cases"][0])
@@ -40,8 +39,7 @@ def test_all_cases_agree_and_name_tool_and_digits() -> None:
 
 
 def test_the_text_ends_with_a_line_for_an_issue(golden: Path) -> None:
-    run = cli("selftest")
-    assert run.code == 0
+    run = ok(cli("selftest"))
     last = run.out.splitlines()[-1]
     passed = len(run_selftest())
     assert f"{passed} of {passed} cases agree" in last and "numpy" in last and "BLAS" in last

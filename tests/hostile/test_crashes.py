@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 from crashes import OUT, Runs, crash, crash_tree, differences, half_written, products
-from support import ROOT, Run, cli, executable, script, until
+from support import ROOT, Run, cli, executable, ok, script, until
 
 
 def stages(tree: Path) -> list[list[str]]:
@@ -78,8 +78,7 @@ def whole(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, byt
     """Products of an undisturbed run."""
     folder = tmp_path_factory.mktemp("whole") / "tree"
     shutil.copytree(tree, folder)
-    run = stages_here(folder)
-    assert run.code == 0, run.err
+    ok(stages_here(folder))
     return products(folder)
 
 
@@ -209,8 +208,7 @@ def test_a_full_disk(left: int, disk: Disk, tree: Path, whole: dict[str, bytes])
         assert said, run.err
         assert said[1] == ("No space left on device" if disk.mounted else "File too large")
     assert not [p for p in folder.rglob(".*") if p.name.endswith(".tmp")]
-    again = stages_here(folder)
-    assert again.code == 0, again.err
+    ok(stages_here(folder))
     assert differences(products(folder), whole) == []
 
 
@@ -239,8 +237,7 @@ def test_a_read_only_disk(disk: Disk, tree: Path, whole: dict[str, bytes], tmp_p
         ("identification", "--bootstrap", 8),
         ("collect",),
     ):
-        run = cli("stage", verb, *common, "--out", out, *more)
-        assert run.code == 0, run.err
+        run = ok(cli("stage", verb, *common, "--out", out, *more))
     results = out / "results.json"
     assert results.read_bytes() == whole["exp/privacy_eval/results.json"]
     for verb, *more in (

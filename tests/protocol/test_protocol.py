@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from support import OTHER_PROTOCOL, ROOT, Tree, cells_of, cli, command
+from support import OTHER_PROTOCOL, ROOT, Tree, cells_of, cli, command, ok
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.protocol.protocol import (
@@ -339,13 +339,11 @@ def test_protocol_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
     tree.condition("exp/results-1", "eval-cast", "eval-lines-m-hidden")
     tree.condition("exp/results-1", "eval-cast", "eval-lines-m")  # no condition of the protocol
     options = ["--tree", tmp_path, "--results", "exp", "--out", "out", "--conf", "radio.yaml"]
-    evaluated = cli("stage", "privacy-metrics", *options)
-    assert evaluated.code == 0, evaluated.err
+    evaluated = ok(cli("stage", "privacy-metrics", *options))
     assert "skipped 1 folder that match no condition of protocol radio" in evaluated.err
     assert "ASV-eval-cast-eval-lines-m" in evaluated.err
     assert cli("stage", "collect", *options).code == 0
-    made = cli("tables", "--results", tmp_path / "out/results.json", "--out", tmp_path / "tables")
-    assert made.code == 0, made.err
+    ok(cli("tables", "--results", tmp_path / "out/results.json", "--out", tmp_path / "tables"))
     text = (tmp_path / "tables/tables.csv").read_text()
     rows = cells_of(text, "1_asv")
     assert [*rows[0]] == ["#", "eval", "EER, %", "min Cllr", "Cllr", "Enroll", "Trial", "Gen"]

@@ -18,7 +18,7 @@ from model_support import (
     needs_soxr,
     needs_webrtcvad,
 )
-from support import ROOT, Run, cli, recording_to, run_program
+from support import ROOT, Run, cli, ok, recording_to, refused, run_program
 
 from privacy_eval.speech import models
 
@@ -71,8 +71,7 @@ def test_scores_of_two_speakers(tmp_path: Path) -> None:
     where = ("--tree", tree, "--results", "exp", "--conf", "protocol.yaml", "--allow-outside")
 
     def done(*words: object) -> Run:
-        run = cli(*words)
-        assert run.code == 0, run.err
+        run = ok(cli(*words))
         return run
 
     done("data-dir", "--original", corpus, "--enroll", 5, "--encoders", "ge2e", "--out", tree)
@@ -94,8 +93,7 @@ def test_scores_of_two_speakers(tmp_path: Path) -> None:
 def test_ten_speakers_have_the_numbers_of_independent_code(tmp_path: Path) -> None:
     speech = ("--speech", CORPUS / "test-other", "--training", CORPUS / "train-clean-100")
     less = ("--quality", "false", "--phones", "false")  # tests of their own
-    run = run_program(RUN, *speech, *less, "--dir", tmp_path, cwd=tmp_path)
-    assert run.code == 0, run.err
+    ok(run_program(RUN, *speech, *less, "--dir", tmp_path, cwd=tmp_path))
     tree = tmp_path / "tree"
     for condition in SUFFIXES:
         assert differences(tree, "cosine", condition).max() < 1e-5
@@ -134,8 +132,7 @@ def rank_one(results: dict[str, Any]) -> dict[str, float]:
 
 
 def test_without_speech_the_recipe_says_where_to_get_some(tmp_path: Path) -> None:
-    run = run_program(RUN, cwd=tmp_path)
-    assert run.code == 2 and "openslr.org/12" in run.err
+    refused(run_program(RUN, cwd=tmp_path), "openslr.org/12", code=2)
     assert not any(tmp_path.iterdir())
 
 

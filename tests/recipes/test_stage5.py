@@ -21,6 +21,8 @@ from support import (
     cli,
     lines_to,
     needs_real_tree,
+    ok,
+    refused,
     run_program,
     snapshot,
     times,
@@ -70,8 +72,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def evaluated(tree: Path) -> Path:
     """The tree after a run without the stages that draw, which take most of the time: the
     README's test runs them."""
-    run = recipe(tree, "--stage", 5, "--stop-stage", 9)
-    assert run.code == 0, run.err
+    run = ok(recipe(tree, "--stage", 5, "--stop-stage", 9))
     assert "score files: 48 in place" in run.out
     assert "voice similarities: 12 in place" in run.out
     assert run.err.rstrip().endswith("Done")
@@ -120,8 +121,7 @@ def test_voice_similarities_survive_export_and_import(evaluated: Path, tmp_path:
 def test_scores_are_the_same_in_a_chosen_results_folder(evaluated: Path, tmp_path: Path) -> None:
     """Asked for before it is there."""
     options = ("--stage", 5, "--stop-stage", 5, "--nj", 1, "--out", tmp_path)
-    run = recipe(evaluated, *options, "--results", "exp/results-mine")
-    assert run.code == 0, run.err
+    run = ok(recipe(evaluated, *options, "--results", "exp/results-mine"))
     assert "score files: 48 in place" in run.out
     one, two = (snapshot(evaluated / "exp" / f"results-{name}") for name in ("anon", "mine"))
     assert one == two
@@ -167,8 +167,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder.chmod(0o755 if folder.is_dir() else 0o644)
     # The protocol's other sets are not in the tree.
     for verb in ("asv-scores", "privacy-metrics", "similarity", "collect"):
-        run = cli("stage", verb, "--tree", tree, "--results", "exp/results-ours")
-        assert run.code == 0, run.err
+        ok(cli("stage", verb, "--tree", tree, "--results", "exp/results-ours"))
     return tree
 
 
@@ -224,8 +223,7 @@ def test_results_of_real_speech(real: Path) -> None:
 def test_scores_of_kaldi_are_kept(real: Path) -> None:
     common = ("--tree", real, "--results", "exp/results-kaldi")
     before = snapshot(real / "exp/results-kaldi")
-    run = cli("stage", "asv-scores", *common)
-    assert run.code == 0
+    run = ok(cli("stage", "asv-scores", *common))
     assert "0 made, 0 current, 6 external, 30 missing an input, 0 failed" in run.out
     assert run.err.startswith("privacy-eval: external, kept: 6: kaldi ASV-libri_")
     assert snapshot(real / "exp/results-kaldi") == before
@@ -234,9 +232,7 @@ def test_scores_of_kaldi_are_kept(real: Path) -> None:
 def test_a_tree_without_a_back_end_is_an_error(tmp_path: Path) -> None:
     tree = SpeechTree(tmp_path / "t")
     shutil.rmtree(tree.root / "exp/models")
-    run = tree.run("asv-scores")
-    assert run.code == 1
-    assert "3 score files not made, no back end: " in run.err
+    refused(tree.run("asv-scores"), "3 score files not made, no back end: ")
     for path in tree.all_scores.values():
         lines_to(path, ["s1 s1-u0 1"])
     assert tree.run("asv-scores").code == 0  # a tree of scores needs none
@@ -248,8 +244,7 @@ def test_evaluation_of_kaldis_scores(tmp_path: Path) -> None:
     out = tmp_path / "out"
     options = ("--tree", REAL_TREE, "--results", "exp/results-kaldi", "--out", out)
     for verb in ("privacy-metrics", "collect"):
-        run = cli("stage", verb, *options)
-        assert run.code == 0, run.err
+        ok(cli("stage", verb, *options))
     verification = json.loads((out / "results.json").read_text())["verification"]
     records = {record["condition"]: record for record in verification}
     conditions = expected()["conditions"]

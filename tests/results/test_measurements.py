@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 from support import B1, imported
 
 import privacy_eval as pe
-<<<<<<< HEAD
+from privacy_eval.io.schema import to_plain
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.means import Means, averaged_sets
-=======
-from privacy_eval.io.schema import to_plain
->>>>>>> hlisten
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.measurements import COLUMNS, PRESENT, WHOLE, Measurements, measured
 

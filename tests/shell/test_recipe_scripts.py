@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support import ROOT, Run, executable, run_program
+from support import ROOT, Run, executable, ok, refused, run_program
 
 from privacy_eval.cli import every_verb, parser, stage_runs
 from privacy_eval.cli.stages import stage_commands
@@ -96,8 +96,7 @@ class Recipe:
         return run_program(script, *arguments, cwd=self.tree, **environment)
 
     def stages(self, first: int, last: int, *more: object, **environment: str) -> Run:
-        run = self.run("--stage", first, "--stop-stage", last, *more, **environment)
-        assert run.code == 0, run.err
+        run = ok(self.run("--stage", first, "--stop-stage", last, *more, **environment))
         return run
 
     def options(self, out: Path | None = None) -> dict[str, str]:
@@ -134,8 +133,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_help_lists_the_options(name: str, recipe: Recipe) -> None:
-    run = recipe.run("--help", name=name)
-    assert run.code == 0
+    run = ok(recipe.run("--help", name=name))
     listed = [line.split()[0] for line in run.out.splitlines() if line.startswith("  --")]
     assert listed == [f"--{option}" for option in OPTIONS[name].split()]
 
@@ -151,9 +149,7 @@ def test_help_lists_the_options(name: str, recipe: Recipe) -> None:
     ],
 )
 def test_bad_usage(recipe: Recipe, name: str, arguments: list[str], message: str) -> None:
-    run = recipe.run(*arguments, name=name)
-    assert run.code == 2
-    assert message in run.err
+    refused(recipe.run(*arguments, name=name), message, code=2)
 
 
 @pytest.mark.parametrize(
@@ -284,9 +280,7 @@ def test_errors_of_the_check_do_not_end_the_recipe(recipe: Recipe) -> None:
 
 @pytest.mark.parametrize("stage", [5, 6, 8, 9])
 def test_failing_command_ends_the_recipe(recipe: Recipe, stage: int) -> None:
-    run = recipe.run("--stage", stage, FAKE_CODE="1")
-    assert run.code == 1
-    assert f" Stage {stage}: " in run.err
+    run = refused(recipe.run("--stage", stage, FAKE_CODE="1"), f" Stage {stage}: ")
     assert f" Stage {stage + 1}: " not in run.err
 
 
@@ -330,8 +324,7 @@ def test_outputs_of_an_earlier_run_are_listed_as_such(recipe: Recipe) -> None:
         (recipe.out / name).touch()
 
     def earlier(*options: object) -> dict[str, bool]:
-        run = recipe.run("--stop-stage", *options)
-        assert run.code == 0, run.err
+        run = ok(recipe.run("--stop-stage", *options))
         lines = [line.split(maxsplit=1) for line in run.out.splitlines() if "privacy_eval/" in line]
         listed = {line[0]: line[1] for line in lines if line[0] in names}
         return {name: "(of an earlier run)" in path for name, path in listed.items()}
@@ -377,8 +370,7 @@ def test_tables_in_the_folder_more_are_compiled(recipe: Recipe, tmp_path: Path) 
     path = f"{recipe.bin}:/usr/bin:/bin"
     for text in ("old", "new"):
         (tables / "more/one.tex").write_text(text)
-        run = run_program(ROOT / "scripts/compile_tables.sh", tables, cwd=tmp_path, PATH=path)
-        assert run.code == 0, run.err
+        ok(run_program(ROOT / "scripts/compile_tables.sh", tables, cwd=tmp_path, PATH=path))
         assert (tables / "tables.pdf").read_text() == f"all {text}"
 
 
@@ -395,8 +387,7 @@ def test_without_pdflatex_the_tables_stay_as_they_are(recipe: Recipe) -> None:
 
 def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
     (recipe.copy / "scripts/ensure_env.sh").write_text("#!/bin/bash\n[ $* = run ]\n")
-    run = recipe.run("--dir", "new/demo tree", "--seed", "3", name="demo")
-    assert run.code == 0, run.err
+    run = ok(recipe.run("--dir", "new/demo tree", "--seed", "3", name="demo"))
     lines = run.out.splitlines()
     assert lines[0] == "<demo-tree><new/demo tree><--seed><3>"
     assert {"<6>", "<collect>", "<report>"} <= set(lines)
@@ -404,9 +395,10 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
     options = recipe.options(recipe.tree / "new/demo tree/results")
     expected = {"tree": "new/demo tree", "conf": "vpc2020", "bootstrap": "500"}
     assert {name: options[name] for name in expected} == expected
-    run = recipe.run("--dir", "other", "--stage", "7", "--stop-stage", "7", name="demo")
-    assert run.code == 0, run.err
-    assert run.out.splitlines() == ["<demo-tree><other><--seed><0>", "<7>"]
+    run = ok(recipe.run("--dir", "other", "--stage", "7", "--stop-stage", "7", name="demo"))
+    assert run.out.splitlines() == [
+        *("<demo-tree><other><--seed><0>", "<7>"),
+    ]
 
 
 #: A command whose libraries are there once the file beside it is, and what installs them.

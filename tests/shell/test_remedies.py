@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -55,25 +55,27 @@ def begun(recipe: str) -> set[int]:
     return set(map(int, re.findall(r"^if begin (\d+);", text, re.M)))
 
 
-def messages() -> Iterator[tuple[str, str]]:
+@functools.cache
+def messages() -> list[tuple[str, str]]:
     """The texts of modules that stages run, without docstrings, and where they are."""
     paths = [path for room in ROOMS for path in (ROOT / "privacy_eval" / room).rglob("*.py")]
     paths += [ROOT / "privacy_eval" / name for name in OF_MODULES]
+    found = []
     for path in paths:
-        nodes = [*ast.walk(ast.parse(path.read_text()))]
+        nodes = [*ast.walk(ast.parse(path.read_text()))] if path.name not in OTHERS else []
         parts = {id(v) for n in nodes if isinstance(n, ast.JoinedStr) for v in n.values}
         parts |= {id(n.value) for n in nodes if isinstance(n, ast.Expr)}
-        for node in nodes if path.name not in OTHERS else ():
-            where = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+        name = path.relative_to(ROOT)
+        for node in nodes:
+            text = ""
             if isinstance(node, ast.JoinedStr):
                 texts = (v.value if isinstance(v, ast.Constant) else "{}" for v in node.values)
-                yield where, "".join(map(str, texts))
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                if id(node) not in parts:
-                    yield where, node.value
-
-
-MESSAGES = [(where, text) for where, text in messages() if " " in text]
+                text = "".join(map(str, texts))
+            elif isinstance(node, ast.Constant) and id(node) not in parts:
+                text = node.value if isinstance(node.value, str) else ""
+            if " " in text:
+                found.append((f"{name}:{node.lineno}", text))
+    return found
 
 
 def verb_before(text: str, at: int) -> str:
@@ -88,7 +90,7 @@ def called(name: str) -> list[str]:
 
 
 def test_messages_were_found() -> None:
-    texts = " ".join(text for _, text in MESSAGES)
+    texts = " ".join(text for _, text in messages())
     for option in ("--keys", "--allow-missing", "--by-strongest", "--distractors", "--confirm"):
         assert option in texts
 
@@ -97,7 +99,7 @@ def test_messages_were_found() -> None:
 def test_options_of_remedies_are_options_of_the_recipe(recipe: str) -> None:
     known = options(recipe)
     wrong = []
-    for where, text in MESSAGES:
+    for where, text in messages():
         for found in re.finditer(r"--[a-z][a-z0-9-]+", text):
             option, verb = found[0], verb_before(text, found.start())
             if text.startswith(f"{option}:") or text.startswith(f"{option} {{}}:"):
@@ -116,7 +118,7 @@ def test_stages_of_remedies_are_in_every_recipe() -> None:
     assert everywhere == {0, *range(5, 12)}
     numbered = [
         (where, int(number))
-        for where, text in MESSAGES
+        for where, text in messages()
         for numbers in re.findall(r"\bstages? ([0-9][0-9, and]*)", text)
         for number in re.findall(r"[0-9]+", numbers)
     ]

@@ -28,6 +28,8 @@ from support import (
     executable,
     interruptible,
     lines_to,
+    ok,
+    refused,
     run_program,
     snapshot,
     until,
@@ -312,9 +314,7 @@ def test_logs_that_are_pipes_or_links_are_replaced(runner: Runner) -> None:
     ],
 )
 def test_bad_usage(script: Path, arguments: list[str], message: str, tmp_path: Path) -> None:
-    run = run_program(script, *arguments, cwd=tmp_path)
-    assert run.code == 2
-    assert f"{script.name}: " in run.err and message in run.err
+    refused(run_program(script, *arguments, cwd=tmp_path), f"{script.name}: ", message, code=2)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -428,9 +428,7 @@ def test_number_of_retries(local: Runner, retries: str, how: str, runs: int) -> 
 
 @pytest.mark.parametrize("command", ["no-such-command", "clean_up"])
 def test_missing_commands_and_functions_of_the_runner(local: Runner, command: str) -> None:
-    result = local.run("x.log", command)
-    assert result.code == 1
-    assert "1 of 1 job failed" in result.err and f"{command}: not found" in result.err
+    refused(local.run("x.log", command), "1 of 1 job failed", f"{command}: not found")
     assert local.code("x.log") == 127
 
 
@@ -442,9 +440,7 @@ def test_control_characters_of_a_log_do_not_reach_the_terminal(local: Runner) ->
 
 def test_log_that_cannot_be_written_fails(local: Runner) -> None:
     (local.folder / "file").write_text("")
-    result = local.run("file/x.log", "touch", "made")
-    assert result.code == 1
-    assert "1 of 1 job failed" in result.err
+    refused(local.run("file/x.log", "touch", "made"), "1 of 1 job failed")
     assert local.names() == ["file"]
 
 
@@ -495,9 +491,7 @@ def test_options_reach_slurm_and_its_refusals_are_reported(on_slurm: Runner) -> 
     assert on_slurm.run(*options, "x.log", "bash", "-c", code) == Run(0, "", "")
     assert on_slurm.body("x.log") == ["60 2 all x.log"]
     for option, reason in (("--gpu=1", "gres"), ("--partition=none", "partition")):
-        result = on_slurm.run(option, "y.log", "true")
-        assert result.code == 1
-        assert reason in result.err and "did not accept the jobs" in result.err
+        refused(on_slurm.run(option, "y.log", "true"), reason, "did not accept the jobs")
     assert on_slurm.names() == ["x.log"]
 
 
@@ -541,8 +535,7 @@ def test_stages_of_the_recipe_on_slurm(slurm: Slurm, tmp_path: Path) -> None:
     stages = ("--stage", 5, "--stop-stage", 7, "--nj", 2, "--conf", "./small.yaml")
     command = (*stages, "--cmd", "slurm.sh --mem 200M", "--tree", trees[0].root)
     recipe = ROOT / "recipes/vpc2020/run.sh"
-    result = run_program(recipe, *command, cwd=tmp_path, **slurm.environment)
-    assert result.code == 0, result.err
+    ok(run_program(recipe, *command, cwd=tmp_path, **slurm.environment))
     logs = trees[0].root / "exp/privacy_eval/log"
     stems = ("asv_scores", "privacy_metrics", "identification")
     several = {f"{stem}.{n}.log" for stem in stems for n in (1, 2)}
@@ -589,8 +582,7 @@ def test_a_killed_task_of_an_array_is_run_again_and_merged(on_slurm: Runner) -> 
     show = ["identification", "--gallery-sizes", "2,8", "--format", "json", "--ranks"]
 
     def alone(*words: str) -> str:
-        run = run_program(*program, *words, cwd=folder)
-        assert run.code == 0, run.err
+        run = ok(run_program(*program, *words, cwd=folder))
         return run.out
 
     tasks = f"""set -e
@@ -600,8 +592,7 @@ def test_a_killed_task_of_an_array_is_run_again_and_merged(on_slurm: Runner) -> 
     run = on_slurm.run(*options, "JOB=1:2", "l/JOB.log", "bash", "-c", tasks)
     assert (run.code, "1 of 2 jobs failed (JOB: 2)" in run.err) == (1, True)
     assert on_slurm.names("*.[12]") == ["counts.1", "ranks.1", "scores.1", "scores.2"]
-    unfinished = run_program(*program, *show, "ranks.1", cwd=folder)
-    assert unfinished.code == 1 and "1 of 2 jobs are missing" in unfinished.err
+    refused(run_program(*program, *show, "ranks.1", cwd=folder), "1 of 2 jobs are missing")
     assert on_slurm.run(*options, "JOB=2", "l/JOB.log", "bash", "-c", tasks).code == 0
     for name in ("counts", "ranks"):
         alone("merge", f"{name}.2", f"{name}.1", "--out", name)

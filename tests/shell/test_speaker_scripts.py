@@ -22,6 +22,8 @@ from support import (
     executable,
     interruptible,
     lines_to,
+    ok,
+    refused,
     run_program,
     snapshot,
     times,
@@ -77,9 +79,7 @@ def test_splits_cover_everything_whatever_things_are_called(splits: Splits) -> N
 
 
 def test_failed_split_is_reported(splits: Splits) -> None:
-    run = splits.run('echo broken; [ "$3" != 2/2 ]', "--nj", 2)
-    assert run.code == 1
-    assert "1 of 2 jobs failed" in run.err and "broken" in run.err
+    refused(splits.run('echo broken; [ "$3" != 2/2 ]', "--nj", 2), "1 of 2 jobs failed", "broken")
 
 
 @pytest.mark.parametrize(("how", "code"), [("exit 1", 1), ("exit 3", 3), ("kill -9 $$", 4)])
@@ -246,8 +246,7 @@ ONE_SET = [
 
 def test_x_vectors_of_one_set(kaldi: Kaldi) -> None:
     data = snapshot(kaldi.root / "data")
-    run = kaldi.extract("--nj", 9, tree=Path(kaldi.root.name))
-    assert run.code == 0, run.err
+    run = ok(kaldi.extract("--nj", 9, tree=Path(kaldi.root.name)))
     assert f"x-vectors of {TRIALS} -> " in run.err
     assert kaldi.called() == ONE_SET
     assert snapshot(kaldi.root / "data") == data
@@ -313,14 +312,11 @@ def test_what_is_needed_to_extract_is_named(kaldi: Kaldi) -> None:
 def test_blanks_in_a_path_are_refused(kaldi: Kaldi) -> None:
     blank = kaldi.root.with_name("a tree")
     kaldi.root.rename(blank)
-    run = kaldi.extract(tree=blank)
-    assert run.code == 1
-    assert "Kaldi's scripts need paths without blanks" in run.err
+    refused(kaldi.extract(tree=blank), "Kaldi's scripts need paths without blanks")
 
 
 def test_stage_5_extracts_what_is_missing_and_scores(kaldi: Kaldi) -> None:
-    run = kaldi.recipe(nj=2)
-    assert run.code == 0, run.err
+    run = ok(kaldi.recipe(nj=2))
     assert kaldi.called() == ONE_SET * 4
     assert "score files: 3 in place" in run.out
     assert all(p.is_file() for p in kaldi.tree.all_scores.values())
@@ -333,8 +329,7 @@ def test_stage_5_extracts_what_is_missing_and_scores(kaldi: Kaldi) -> None:
     other = vectors_for("other", utterances_of(TRIALS))
     kaldi.speech("other", other, of=TRIALS)
     (kaldi.root / f"data/{TRIALS}_anon/name").write_text("other")
-    run = kaldi.recipe()
-    assert run.code == 0, run.err
+    run = ok(kaldi.recipe())
     assert kaldi.called() == ONE_SET * 5
     assert "score files: 3 in place" in run.out
     log = (kaldi.root / "exp/privacy_eval/log/asv_scores.1.log").read_text()
@@ -343,9 +338,7 @@ def test_stage_5_extracts_what_is_missing_and_scores(kaldi: Kaldi) -> None:
 
 
 def test_stage_5_ends_where_extraction_fails(kaldi: Kaldi) -> None:
-    run = kaldi.recipe(failing="compute_vad_decision.sh")
-    assert run.code == 1
-    assert "broken compute_vad_decision.sh" in run.err
+    refused(kaldi.recipe(failing="compute_vad_decision.sh"), "broken compute_vad_decision.sh")
     assert not list(kaldi.root.rglob("scores"))
     assert not list((kaldi.root / MODEL).glob("*xvect_libri*"))
 
@@ -363,7 +356,6 @@ def test_stage_5_without_kaldi_says_what_to_provide(kaldi: Kaldi) -> None:
 def test_external_scores_need_no_x_vectors(kaldi: Kaldi) -> None:
     for path in kaldi.tree.all_scores.values():
         lines_to(path, ["s1 s1-u0 1"])
-    run = kaldi.recipe()
-    assert run.code == 0, run.err
+    run = ok(kaldi.recipe())
     assert kaldi.called() == []
     assert "score files: 0 made, 0 current, 3 external" in run.out

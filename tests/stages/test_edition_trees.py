@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support import ROOT, cli
+from support import ROOT, cli, ok, refused
 
 from privacy_eval.numbers.cells import interval_of
 from privacy_eval.numbers.report_data import read_report_data
@@ -42,8 +42,7 @@ def tree(trees: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 def evaluated(tree: Path, conf: str, *options: object) -> Results:
     common = ("--tree", tree, "--results", "exp", "--conf", conf, *options)
     for verb in ("privacy-metrics", "collect"):
-        done = cli("stage", verb, *common)
-        assert done.code == 0, done.err
+        ok(cli("stage", verb, *common))
     return read_results(tree / "exp" / "privacy_eval" / "results.json")
 
 
@@ -279,11 +278,9 @@ def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch)
         assert "text" in str(record.provenance["inputs"])
     text = tree / "exp/asr/libri_dev_asr_toy/text"
     text.write_text(text.read_text().replace("\n", " MORE\n", 1))
-    done = cli("stage", "collect", *common)
-    assert done.code == 1 and "libri_dev_asr_toy" in done.err
+    refused(cli("stage", "collect", *common), "libri_dev_asr_toy")
     text.write_text(text.read_text() + "unknown-1 A\n")
-    done = cli("stage", "privacy-metrics", *common)
-    assert done.code == 1 and "unknown-1" in done.err
+    refused(cli("stage", "privacy-metrics", *common), "unknown-1")
 
 
 def test_empty_hypotheses_count_as_the_variant_of_the_tree(tree: Path) -> None:
@@ -297,8 +294,7 @@ def test_empty_hypotheses_count_as_the_variant_of_the_tree(tree: Path) -> None:
     counts = {}
     for conf in ("vpc2024", "exact.yaml"):
         common = ("--tree", tree, "--results", "exp", "--conf", conf)
-        done = cli("stage", "privacy-metrics", *common)
-        assert done.code == 0
+        done = ok(cli("stage", "privacy-metrics", *common))
         assert f"empty hypotheses: {utterances}" in done.err
         other = "challenge" if conf == "exact.yaml" else "exact"
         assert f"wer --variant {other}: 100.00 %" in done.err
@@ -333,8 +329,7 @@ def test_vectors_that_are_left_are_compared_by_cosine(tree: Path) -> None:
         assert done.code == 0 and "does not apply" in done.err and "emb_xvect" in done.err
     leave_vectors(tree)
     for verb, made in (("similarity", 4), ("identification", 8)):
-        done = cli("stage", verb, *common)
-        assert done.code == 0, done.err
+        done = ok(cli("stage", verb, *common))
         assert f"{made} computed" in done.out
     results = evaluated(tree, "vpc2024")
     assert {(s.condition.split, s.condition.asv_model) for s in results.similarity} == {
@@ -361,16 +356,14 @@ def test_vectors_that_are_left_are_compared_by_cosine(tree: Path) -> None:
         assert ours.metrics[variant]["deid"] == alone[variant]["deid"]
     enrolls = (emb / "libri_dev_enrolls/utt-level/speaker_vectors.pt").parent
     (enrolls / "id2idx").unlink()
-    done = cli("stage", "identification", *common)
-    assert done.code == 1 and "id2idx" in done.err
+    refused(cli("stage", "identification", *common), "id2idx")
 
 
 def stage_7(tree: Path) -> dict[tuple[str, str], list[object]]:
     """Run voice similarity and identification; their numbers by system and condition."""
     common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
     for verb in ("similarity", "identification"):
-        done = cli("stage", verb, *common)
-        assert done.code == 0, done.err
+        ok(cli("stage", verb, *common))
     results = evaluated(tree, "vpc2024")
     numbers: dict[tuple[str, str], list[object]] = {
         (s.condition.system, f"{s.condition.name} {s.condition.asv_model}"): [s.metrics]
@@ -434,16 +427,14 @@ def test_damaged_tables_are_named(tree: Path) -> None:
     path.write_text(path.read_text().replace("47.917", "nan", 1))
     common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
     assert cli("stage", "privacy-metrics", *common).code == 0
-    done = cli("stage", "collect", *common)
-    assert done.code == 1 and f"{path}:2" in done.err
+    refused(cli("stage", "collect", *common), f"{path}:2")
     results = read_results(tree / "exp/privacy_eval/results.json")
     assert results.verification and not results.not_evaluated
     assert [name for name, (line,) in results.failed.items() if f"{path}:2" in line]
     rows = json.loads(cli("stage", "check", *common, "--format", "json").out)
     (row,) = (row for row in rows if row["team"])
     assert (row["status"], row["file"], row["line"]) == ("error", str(path), 2)
-    done = cli("stage", "collect", *common, "--allow-missing")
-    assert done.code == 0
+    ok(cli("stage", "collect", *common, "--allow-missing"))
     results = read_results(tree / "exp/privacy_eval/results.json")
     assert any("results_folds_toy.csv" in line for line in results.not_evaluated)
     path.unlink()

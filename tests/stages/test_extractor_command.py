@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import ROOT, Run, cli, times
+from support import ROOT, Run, cli, ok, refused, times
 
 from privacy_eval.io.vectors import read_vectors
 from privacy_eval.simulate.speech import DemoSpeech, write_demo_speech
@@ -176,8 +176,7 @@ def test_a_failure_has_one_message_with_its_cause(tree: Tree) -> None:
     run = tree.extract(command="echo no GPU in {in} >&2; exit 3 # {out}")
     assert run.code == 1 and run.err.count("status 3") == 1
     assert "no GPU in {in}" in run.err and "(4)" in run.err
-    run = tree.extract(command="extract.py {in}")
-    assert run.code == 2 and "{in} and {out}" in run.err
+    refused(tree.extract(command="extract.py {in}"), "{in} and {out}", code=2)
 
 
 def test_programs_beside_the_caller_and_the_model_folder(
@@ -199,8 +198,7 @@ def test_programs_beside_the_caller_and_the_model_folder(
     assert "4 current" in linked.run("xvectors").out
     Path("mine.py").write_text(f"{EXTRACT}# second version\n")
     Path("mine.log").write_text("which a command may write")
-    run = tree.run("xvectors")
-    assert run.code == 1 and "a file of the command, has changed" in run.err
+    refused(tree.run("xvectors"), "a file of the command, has changed")
     assert "4 made" in tree.extract(command=command).out
     logged = command + " # mine.log"
     assert "4 made" in tree.extract(command=logged).out
@@ -239,8 +237,7 @@ def test_a_command_makes_the_vectors_of_an_attacker_beside_the_own(tree: Tree) -
     out = tree.root / "exp/privacy_eval"
     for verb in ("privacy-metrics", "collect"):
         assert tree.run(verb).code == 0
-    run = cli("report", "--results", out / "results.json", "--out", out / "report.html")
-    assert run.code == 0, run.err
+    ok(cli("report", "--results", out / "results.json", "--out", out / "report.html"))
     report = (out / "report.html").read_text()
     assert "exp/models/mine were extracted by the command" in report
     assert "{in} {out} npy; touch {model}/run" in report

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from support import Run, cli
+from support import Run, cli, ok, refused
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.errors import OPTIONAL, UsageError, missing_library
@@ -73,8 +73,7 @@ class Tree:
         return self.run("measures", "--quality", "--phones", "--bootstrap", 60, *more)
 
     def collect(self) -> Results:
-        run = self.run("collect")
-        assert run.code == 0, run.err
+        ok(self.run("collect"))
         return read_results(self.out / "results.json")
 
     def utterances(self, name: str) -> list[tuple[str, str]]:
@@ -108,11 +107,9 @@ def _evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tree with privacy metrics, without speech."""
     root = tmp_path_factory.mktemp("measures") / "tree"
     sizes = ("--speakers", 3, "--utterances", 3, "--systems", 2)
-    run = cli("demo-tree", root, "--conf", "vpc2024", *sizes)
-    assert run.code == 0, run.err
+    ok(cli("demo-tree", root, "--conf", "vpc2024", *sizes))
     (root / "small.yaml").write_text(yaml.safe_dump({"extends": "vpc2024"}))
-    run = Tree(root).run("privacy-metrics", "--bootstrap", 60)
-    assert run.code == 0, run.err
+    ok(Tree(root).run("privacy-metrics", "--bootstrap", 60))
     return root
 
 
@@ -239,8 +236,7 @@ def test_refused_utterances_and_changed_speech(tree: Tree) -> None:
     soundfile.write(path, np.zeros(0, np.int16), 16000)
     run = tree.run("measures", "--quality")
     assert run.code == 1 and utterance in run.err and "14 computed" in run.out
-    run = tree.run("measures", "--quality", "--allow-missing")
-    assert run.code == 0, run.err
+    ok(tree.run("measures", "--quality", "--allow-missing"))
     partial = [r for r in tree.collect().measures if r.utterances_left_out]
     assert [(r.condition.name, r.utterances_left_out) for r in partial] == [(SETS[0], 1)] * 2
     tree.speak(SETS[0], "", 310)
@@ -291,8 +287,7 @@ def test_averaged_channels_are_said_once_and_again(tree: Tree) -> None:
         path = tree.root / "data" / SETS[0] / f"{name}.wav"
         soundfile.write(path, np.full((100, 2), 300, np.int16), 16000)
     for _ in range(2):  # computed, and current
-        run = tree.run("measures", "--quality", "--details")
-        assert run.code == 0, run.err
+        run = ok(tree.run("measures", "--quality", "--details"))
         said = [line for line in run.err.splitlines() if "several channels, averaged" in line]
         assert len(said) == len({speaker for _, speaker in tree.utterances(SETS[0])})
         assert all(": 3 (" in line for line in said) and names[0] in said[0]
@@ -308,8 +303,7 @@ def test_phones_of_transcripts(tree: Tree) -> None:
             for u, s in tree.utterances(name)
         ]
         (tree.root / "data" / name / "text").write_text("".join(text))
-    run = tree.run("measures", "--phones", "--phone-reference", "text")
-    assert run.code == 0, run.err
+    ok(tree.run("measures", "--phones", "--phone-reference", "text"))
     per = {(r.condition.trial, r.values["per"]) for r in tree.collect().measures}
     assert per == {("original", 0.1), ("anonymized", 1.0)}
 
@@ -334,11 +328,9 @@ def test_other_tools_measures_of_the_protocol(tree: Tree) -> None:
     assert "NISQA (higher is better)" in utility_tables(data)[0].caption
     path = tree.root / "nisqa" / f"{SETS[0]}.csv"
     path.write_text(path.read_text().replace(",4,", ",7,"))
-    run = tree.run("measures")
-    assert run.code == 1 and "not within 1 to 5" in run.err
+    refused(tree.run("measures"), "not within 1 to 5")
     path.write_text("deg,stoi,noise\nu1,1,1\n")
-    run = tree.run("measures")
-    assert run.code == 1 and f"{path}: expected the column mos" in run.err
+    refused(tree.run("measures"), f"{path}: expected the column mos")
     path.unlink()
     run = tree.run("measures")
     assert f"no files of measures: nisqa/{SETS[0]}.csv" in run.err

@@ -16,6 +16,8 @@ from support import (
     cli,
     lines_to,
     needs_attackers,
+    ok,
+    refused,
     snapshot,
     utterances_of,
 )
@@ -39,8 +41,7 @@ def transcribe(tree: SpeechTree, without: str = "") -> None:
 
 
 def scored(tree: SpeechTree, *options: str) -> Path:
-    run = cli("stage", "asv-scores", *tree_options(tree), *options)
-    assert run.code == 0, run.err
+    ok(cli("stage", "asv-scores", *tree_options(tree), *options))
     return tree.root / tree.results / OA / "words/scores"
 
 
@@ -88,8 +89,11 @@ def test_transcripts_that_are_missing(tree: SpeechTree) -> None:
     named = cli("stage", "asv-scores", *tree_options(tree), "--attackers", "words")
     assert named.code == 0 and f"data/{ENROLLS}/text" in named.err
     transcribe(tree, without=next(iter(utterances_of(TRIALS))))
-    run = cli("stage", "asv-scores", *tree_options(tree))
-    assert run.code == 1 and "have no transcript" in run.err and "--attackers challenge" in run.err
+    refused(
+        cli("stage", "asv-scores", *tree_options(tree)),
+        "have no transcript",
+        "--attackers challenge",
+    )
     assert (tree.root / tree.results / OA / "scores").exists()
     assert not list(tree.root.rglob("words/scores"))
 
@@ -109,10 +113,18 @@ def test_other_words_are_scored_again_and_edited_scores_kept(tree: SpeechTree) -
 def test_a_recognizer_is_asked_before_the_transcript(tmp_path: Path) -> None:
     protocol = load_protocol("vpc2024")
     write_demo_tree(tmp_path / "tree", protocol, speakers=2, utterances=2, systems=1)
-    run = cli(
-        "stage", "asv-scores", "--tree", tmp_path / "tree", "--results", "exp", "--conf", "vpc2024"
+    ok(
+        cli(
+            "stage",
+            "asv-scores",
+            "--tree",
+            tmp_path / "tree",
+            "--results",
+            "exp",
+            "--conf",
+            "vpc2024",
+        )
     )
-    assert run.code == 0, run.err
     folder = tmp_path / "tree/exp/asv_orig/libri_dev_enrolls-libri_dev_trials_f_B1/words"
     inputs = json.loads((folder / NOTE).read_text())["inputs"]
     assert inputs["trial_recognized"]["path"] == "exp/asr/libri_dev_asr_B1/text"
@@ -156,8 +168,7 @@ def evaluated(root: Path, *more: str, attacker: str = "words") -> VerificationRe
     tree = ("--tree", root, *_TREE)
     scores = [("asv-scores", "--attackers", "words")] * (attacker == "words")
     for verb in (*scores, ("privacy-metrics", *more), ("collect",)):
-        run = cli("stage", verb[0], *tree, *verb[1:])
-        assert run.code == 0, run.err
+        ok(cli("stage", verb[0], *tree, *verb[1:]))
     records = read_results(root / "exp/privacy_eval/results.json").verification
     return next(r for r in records if r.condition.attacker == attacker)
 
