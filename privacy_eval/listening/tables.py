@@ -324,7 +324,7 @@ def _submitted_cells(test: ListeningTest, results: Results | None) -> Cells:
     notes: tuple[str, ...] = ()
     systems = tuple(system_column(s) for s in test.systems if s != ORIGINAL_SYSTEM)
     if results is not None:
-        objective = cells_from_results(results)
+        objective = cells_from_results(results.by_challenge())
         notes = objective.notes
         of_test = {
             "metric": DETECTION_METRICS,

@@ -28,12 +28,12 @@ def challenge_averages(results: Results) -> list[Row]:
     """Compute the averages of one system, in the order of the summary: rows with their `title`
     there, and their `quantity` and unit, the same for all splits; `printed` as there.
 
-    EER of original speech and under the protocol's attack model for averages; WER of
-    original speech by the recognizer trained on original speech, and of anonymized
-    speech by the one trained like the attacker's model; pitch correlation; G_VD of the first
-    results folder. Without those of metrics that the edition does not have.
+    EER of the challenge's own attacker, of original speech and under the protocol's attack model
+    for averages; WER of original speech by the recognizer trained on original speech, and of
+    anonymized speech by the one trained like the attacker's model; pitch correlation; G_VD of the
+    first results folder. Without those of metrics that the edition does not have.
     """
-    protocol = results.protocol
+    protocol, results = results.protocol, results.by_challenge()
     first = protocol.results_folders[0].suffix
     similarity = (s for s in results.similarity if s.condition.results_folder == first)
     means = Means(cells_from_results(replace(results, similarity=tuple(similarity))), protocol)

@@ -168,6 +168,16 @@ def test_under_the_protocol_of_2020_the_anonymized_eer_is_the_lazy_informed_one(
     assert not any("pitch" in title for title in found)  # not of this edition
 
 
+def test_other_attackers_are_not_averaged(results: Results) -> None:
+    """Whose records may come before or after those of the challenge's own attacker."""
+    others = tuple(
+        changed(r, attacker="words", metrics={"challenge": {"eer": 0.01}})
+        for r in results.verification
+    )
+    for records in ((*results.verification, *others), (*others, *results.verification)):
+        assert averages_of(replace(results, verification=records)) == averages_of(results)
+
+
 def test_weights_are_relative(results: Results) -> None:
     """The same averages where all weights are three times as large."""
     protocol = results.protocol
