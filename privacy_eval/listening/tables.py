@@ -188,10 +188,12 @@ def _published_tables(published: str) -> dict[str, Table]:
 
 
 def _coloured(table: Table, cells: Cells) -> Table:
-    """Give the columns of systems the colours of their names."""
+    """Give the columns of systems the colours of their names, and blocks letters."""
     system, *others = table.columns
     systems = [column.title for column in others]
-    return table_of_systems(replace(table, columns=(system,)), cells, systems, highlight=False)
+    lettered = (Label(f"({a}) {of.title}") for a, of in zip("ab", table.headings, strict=False))
+    table = replace(table, columns=(system,), headings=tuple(lettered))
+    return table_of_systems(table, cells, systems, highlight=False)
 
 
 def _qualities(rows: Measurements) -> str:
