@@ -48,7 +48,8 @@ for module in pkgutil.walk_packages(privacy_eval.__path__, "privacy_eval."):
         importlib.import_module(module.name)
 for name in privacy_eval.__all__:
     getattr(privacy_eval, name)
-for key in (key for verb in cli.every_verb() for key in cli.usages(verb)):
+verbs = [verb for verb in cli.every_verb() if cli.is_of_files(verb)]
+for key in (*verbs, *(f"stage {name}" for name in cli.stage_options())):
     cli.parser(key).format_help()
 END
     privacy-eval --help >"$work/log" || fail "--help"
