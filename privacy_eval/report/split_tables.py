@@ -249,8 +249,8 @@ def value_text(
     if row.get("value") is None:
         return ""
     metric, how = metric_of(row["metric"]), {"detailed": detailed, "decimals": decimals}
-    text = metric.format(row["value"], **how)  # type: ignore[arg-type]
+    text = metric.format(row["value"], mean="parts" in row, **how)  # type: ignore[arg-type]
     text = marked_text(text, withholding_caveat(row.get("caveats", {}), row["metric"]))
-    if "low" not in row or not interval or text == NOT_AVAILABLE:
+    if row.get("low") is None or not interval or text == NOT_AVAILABLE:
         return text
     return f"{text} {metric.interval((row['low'], row['high']), **how)}"  # type: ignore[arg-type]

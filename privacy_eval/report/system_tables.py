@@ -21,7 +21,7 @@ from ..numbers.cells import interval_of, is_withheld
 from ..numbers.groups import lacking_groups
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import CHALLENGE_ATTACKERS, ORIGINAL, SPEECH
-from ..results.measurements import PRESENT, WHOLE, Measurements, Row, metric_of
+from ..results.measurements import PRESENT, WHOLE, Measurements, metric_of
 from ..results.record_caveats import utility_notes
 from ..results.records import Results
 from ..results.signature import network_notes
@@ -433,7 +433,7 @@ def attack_table(data: ReportData, system: str) -> Table:
         means = list(attack["means"].values())
         if any(mean["value"] is not None or mean["withheld"] for mean in means):
             split = protocol.split_title(attack["split"])
-            texts = (mean_text(mean) for mean in means)
+            texts = (value_text(mean, detailed=True) for mean in means)
             groups.setdefault(split, []).append((split, attack["model"].title, *texts))
             resampled |= {mean["metric"] for mean in means if interval_of(mean) is not None}
     columns = (
@@ -452,15 +452,6 @@ def attack_table(data: ReportData, system: str) -> Table:
     rows = nonempty(groups.values())
     caption = f"{heading}: {system}."
     return Table("attacks", caption, columns, rows, notes=notes, title=heading)
-
-
-def mean_text(mean: Row) -> str:
-    """Format an average with its interval, where all conditions have replicates; "" without."""
-    if mean["value"] is None:
-        return ""
-    metric = describe(mean["metric"])
-    interval = metric.interval(interval_of(mean), detailed=True)
-    return f"{metric.format(mean['value'], detailed=True, mean=True)} {interval}".rstrip()
 
 
 def variants_table(data: ReportData, title: str) -> Table:
