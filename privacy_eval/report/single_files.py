@@ -56,10 +56,10 @@ def text_table(
     groups: Mapping[str, Sequence[Cells]],
     notes: Sequence[str] = (),
 ) -> Table:
-    """Make a table of rows in groups by heading; columns of numbers are aligned on the right."""
+    """Make a table of rows in groups by heading, without blank columns."""
     some = {heading: of for heading, of in groups.items() if of}
     cells = [row for of in some.values() for row in of]
-    titles = list(dict.fromkeys(title for row in cells for title in row))
+    titles = list(dict.fromkeys(title for row in cells for title, text in row.items() if text))
 
     def column(title: str) -> Column:
         numbers = all(_NUMBER.fullmatch(row.get(title, "")) for row in cells)
