@@ -134,7 +134,7 @@ def single(tree: Path, out: Path) -> None:
         "--bootstrap 50",
         "zebra": f"zebra --scores {scores} --trials {key}/trials",
         "selftest": "selftest",
-        "check": f"check --tree {tree} --results exp",
+        "check": f"stage check --tree {tree} --results exp",
     }
     for verb, command in commands.items():
         for form in ("json", "text"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Run a verb of privacy-eval in parallel jobs, with the work split among them (--job J/N). Logs are
-# named after the verb: privacy_metrics.1.log, ...
+# Run a verb of privacy-eval, or "stage NAME", in parallel jobs, with the work split among them
+# (--job J/N). Logs are named after it: privacy_metrics.1.log, ...
 #
 # Usage: split_jobs.sh VERB --log-dir DIR [--cmd CMD] [--nj N] -- [options of the verb]
 #
@@ -27,7 +27,8 @@ if [ -z "$log_dir" ] || [ -z "$verb" ]; then
     printf 'split_jobs.sh: a verb and --log-dir are needed\n' >&2
     exit 2
 fi
-name=${verb//-/_}
+read -r -a words <<<"$verb"
+name=${words[-1]//-/_}
 # Otherwise a log of an earlier run would stay.
 if ! mkdir -p -- "$log_dir" || [ ! -w "$log_dir" ]; then
     printf 'split_jobs.sh: %s: cannot be written to; choose another --out\n' "$log_dir" >&2
@@ -37,7 +38,7 @@ fi
 job=JOB
 while [[ "$log_dir $name $*" == *"$job"* ]]; do job+=_N; done
 read -r -a runner <<<"$cmd"
-jobs=("${runner[@]}" "$job=1:$nj" "$log_dir/$name.$job.log" privacy-eval "$verb" "$@" --job "$job/$nj")
+jobs=("${runner[@]}" "$job=1:$nj" "$log_dir/$name.$job.log" privacy-eval "${words[@]}" "$@" --job "$job/$nj")
 
 # Jobs log their progress; a terminal shows their total.
 export PRIVACY_EVAL_PROGRESS=lines

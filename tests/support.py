@@ -24,7 +24,8 @@ import pytest
 from matplotlib.figure import Figure as Canvas
 
 from privacy_eval.asv.backend import train_backend
-from privacy_eval.cli import main, parser, usages
+from privacy_eval.cli import VERBS, main, parser
+from privacy_eval.cli.stages import STAGES
 from privacy_eval.io.vectors import write_matrix, write_plda, write_vector, write_vectors
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.products.freshness import Outcome, Product, write_set
@@ -112,9 +113,13 @@ def write_outputs(results: Results, out: Path) -> list[Path]:
 
 
 def options_of(verb: str) -> dict[str, argparse.Action]:
-    """The options of a verb, by what they set."""
-    parsers = map(parser, usages(verb))
-    return {a.dest: a for one in parsers for a in one._actions if a.dest != "help"}
+    """The options of a verb, or of `stage NAME`, by what they set."""
+    return {a.dest: a for a in parser(verb)._actions if a.dest != "help"}
+
+
+def keys() -> list[str]:
+    """All verbs, with each `stage NAME` in place of `stage`."""
+    return [*(verb for verb in VERBS if verb != "stage"), *(f"stage {name}" for name in STAGES)]
 
 
 def run_program(*command: object, cwd: Path, **environment: str) -> Run:
@@ -540,7 +545,7 @@ class SpeechTree(Tree):
         """Run a verb over the tree; `more` may name another protocol."""
         common = ("--tree", self.root, "--results", results)
         conf = () if "--conf" in more else ("--conf", "small.yaml")
-        return cli(verb, *common, *conf, *more)
+        return cli("stage", verb, *common, *conf, *more)
 
 
 def stage_of(

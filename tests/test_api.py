@@ -89,7 +89,7 @@ def test_results_are_read(tmp_path: Path) -> None:
 #: Functions of the API with the verbs that call them, and what of their keywords is no option:
 #: back ends are read from --model, speakers of trials from utt2spk.
 AGREEING = {
-    "privacy-metrics": (pe.evaluate, {"target", "nontarget", "labels", "by"}),
+    "metrics": (pe.evaluate, {"target", "nontarget", "labels"}),
     "zebra": (pe.zebra, {"tags"}),
     "train-backend": (pe.train_backend, {"speakers"}),
     "asv-scores": (score_trials, {"enrolled", "enrollment", "trial"}),

@@ -6,7 +6,7 @@ named in the message; 2: wrong usage; 130: interrupted.
 A verb is a row of options in `VERBS` of a module, and its function `run_VERB(arguments)`, which
 returns the exit code. Imports that only the latter needs are inside it: a recipe starts dozens of
 commands, and `--help` must respond at once. A stage is a row of `stages.STAGES`, and a function of
-`stage_runs`; by the name of the stage alone, options of a tree choose it.
+`stage_runs`; a verb of the same name is of single files.
 """
 
 from __future__ import annotations
@@ -53,9 +53,11 @@ GROUPS: dict[str, dict[str, str]] = {
         "attributes": "infer gender or another attribute of speakers from x-vectors",
         "pitch": "compute the pitch correlation of original and anonymized speech",
     },
-    "evaluate a tree, stage by stage": {
-        "stage": "run a stage of the recipe, by name or number: privacy-eval stage NAME|NUMBER",
+    "evaluate a tree": {
         "unpack-submissions": "unpack the zips of submissions, each into a folder of its own",
+        "stage": "run a stage of the recipe: privacy-eval stage NAME|NUMBER",
+    },
+    "stages of the recipe (*: also a verb on single files)": {
         "check": "check a tree: missing inputs, original/anonymized mismatches, implausible scores",
         "train-backend": "train PLDA back ends on x-vectors",
         "subsets": "make the evaluation subsets of the data folders",
@@ -95,12 +97,12 @@ GROUPS: dict[str, dict[str, str]] = {
     },
 }
 
-VERBS = {verb: purpose for verbs in GROUPS.values() for verb, purpose in verbs.items()}
+PURPOSES = {name: purpose for names in GROUPS.values() for name, purpose in names.items()}
 
 #: The verbs on single files, and others that need no tree, by module.
 MODULES = {
     "begin": "init selftest demo-tree demo-speech unpack-submissions",
-    "metrics": "metrics privacy-metrics",
+    "metrics": "metrics",
     "scores": "count merge zebra text-scores fuse-scores asv-scores",
     "vectors": "train-backend similarity identification attributes",
     "utility": "wer uar measures",
@@ -111,6 +113,7 @@ MODULES = {
     "shells": "check-options completion",
 }
 MODULE_OF = {verb: module for module, verbs in MODULES.items() for verb in verbs.split()}
+VERBS = [name for name in PURPOSES if name in MODULE_OF or name == "stage"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -123,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _ignore_matplotlibrc()
     words = sys.argv[1:] if argv is None else list(argv)
     verb = next(iter(words), "")
-    if verb not in VERBS and verb not in STAGES:
+    if verb not in VERBS:
         return _no_verb(verb)
     arguments = argparse.Namespace()
     try:
@@ -215,23 +218,11 @@ def commands(words: Sequence[str]) -> list[tuple[str, list[str]]]:
     verb, *others = words
     if verb == "stage":
         return stage_commands(others, parser)
-    if len(keys := usages(verb)) == 1:
-        return [(keys[0], others)]
-    given = option_names(others)
-    known = [parser(key)._option_string_actions for key in keys]
-    of_stage, of_files = (
-        [n for n in given if n in own and n not in other] for own, other in (known, known[::-1])
-    )
-    if of_stage and of_files:
-        parser(verb).error(
-            f"{of_stage[0]} (over a tree) and {of_files[0]} (single files) exclude each other"
-        )
-    return [(keys[0] if of_stage else keys[1], others)]
-
-
-def usages(verb: str) -> list[str]:
-    """Return what a verb may mean: `stage NAME`, the verb on single files, or either."""
-    return [f"stage {verb}"] * (verb in STAGES) + [verb] * (verb in MODULE_OF)
+    if verb in STAGES:
+        own, of_tree = (parser(key)._option_string_actions for key in (verb, f"stage {verb}"))
+        if names := [n for n in option_names(others) if n in of_tree and n not in own]:
+            raise UsageError(f"{names[0]} is of a tree: privacy-eval stage {verb}")
+    return [(verb, others)]
 
 
 def parse(
@@ -244,7 +235,7 @@ def parse(
     refuse_repeated(one, words)
     config, expanded = expand_config(verb, one, words)
     refuse_repeated(one, expanded)
-    arguments = argparse.Namespace(verb=verb.removeprefix("stage "), words=expanded)
+    arguments = argparse.Namespace(command=verb, verb=verb.removeprefix("stage "), words=expanded)
     if config is not None:
         arguments.config = config
     one.parse_args(expanded, arguments)
@@ -257,7 +248,7 @@ def parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of a verb, or of `stage NAME`."""
     name, parts = verb.removeprefix("stage "), [TREE]
-    if name != verb or name not in MODULE_OF:
+    if name != verb:
         example, run = f"stage {name} --tree baseline --results exp", run_stage
         parts.append(STAGES[name])
     else:
@@ -266,7 +257,7 @@ def parser(
         example = f"{verb} {parts[0]['example']}"
         if verb in STAGES:
             example += f"\n\nover a tree: privacy-eval stage {verb} --help"
-    purpose = VERBS.get(name, name)
+    purpose = PURPOSES.get(name, name)
     one = kind(
         prog=f"privacy-eval {verb}",
         description=f"{purpose[0].upper()}{purpose[1:]}.",
@@ -295,20 +286,25 @@ def _no_verb(word: str) -> int:
         return 2
     if word.startswith("-"):
         top.parse_args([word])
+    if word in STAGES:
+        top.error(f"{word} is a stage: privacy-eval stage {word}")
     top.error(f"no verb {word!r}{_suggestion(word)} (--help lists them)")
 
 
 def _listed() -> str:
     """List the verbs, by group."""
     lines = []
-    for title, verbs in GROUPS.items():
+    for title, names in GROUPS.items():
         lines += ["", f"{title}:"]
-        lines += [f"  {verb:<16} {purpose}" for verb, purpose in verbs.items()]
+        for name, purpose in names.items():
+            both = "*" * (name in STAGES and name in MODULE_OF)
+            lines.append(f"  {name + both:<16} {purpose}")
     return "\n".join(lines[1:])
 
 
 def _suggestion(word: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(word, VERBS)
+    known = {name: name if name in VERBS else f"stage {name}" for name in PURPOSES}
+    near = [known[name] for name in get_close_matches(word, known)]
     return f"; did you mean {' or '.join(near)}?" if near else ""

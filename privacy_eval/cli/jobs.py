@@ -56,7 +56,9 @@ class Jobs:
         log_dir = arguments.log_dir or output_folder(arguments) / "log"
         number = min(arguments.nj, n_products)
         options = [f"--log-dir={log_dir}", f"--cmd={arguments.cmd}", f"--nj={number}"]
-        code = run_script("scripts/split_jobs.sh", arguments.verb, *options, "--", *arguments.words)
+        code = run_script(
+            "scripts/split_jobs.sh", arguments.command, *options, "--", *arguments.words
+        )
         killed = code == _KILLED
         if code > _LAST_FAILURE or code == OUTPUT_ERROR or not (self.finish or code):
             raise SystemExit(code)

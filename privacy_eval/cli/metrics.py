@@ -77,24 +77,10 @@ READING = {
     "--log10": flag("the scores are log10 LRs: make natural ones, which Cllr takes, of them"),
 }
 SCORES = path("F", "score file; - is stdin")
-_FILES = {
-    **READING,
-    "--ids": value("RULE,...", _IDS, type=_rules, default=()),
-    "--speakers": flag("also the EER of each enrolled speaker"),
-    "--versus": value("F", _VERSUS, action="append"),
-    "--enroll-utt2spk": path("F", "speakers of the enrolled utterances or models"),
-    "--p-target": value("P", _P_TARGET, action="append", type=number),
-    "--c-miss": value("C", _COST.format("miss"), action="append", type=number),
-    "--c-fa": value("C", _COST.format("false alarm"), action="append", type=number),
-    "--plot": path("FILE", "also plot DET curves and ECE profiles: a pdf, png or tex file"),
-    "--metrics": value("KEY,...", _METRICS, type=_keys),
-    "--format": choice(["text", "csv", "json", "latex"], _FORMAT, type=_output_format),
-}
-_SHARED = "variant bootstrap seed utt2spk allow-missing metric"
 VERBS: dict[str, Options] = {
     "metrics": {
         "example": "--scores scores --trials data/libri_test/trials --bootstrap 1000",
-        "shared": _SHARED,
+        "shared": "variant bootstrap seed utt2spk allow-missing metric",
         "either": "--scores --target --counts",
         "rules": (
             ("nontarget", "target", "--nontarget goes with --target"),
@@ -109,13 +95,17 @@ VERBS: dict[str, Options] = {
         "--worst-case": flag(_WORST_CASE),
         "--leave-out-self": flag("leave out trials of an utterance with itself"),
         "--by": BY,
-        **_FILES,
-    },
-    "privacy-metrics": {
-        "example": "--scores scores --trials data/libri_test_trials_f/trials --bootstrap 1000",
-        "shared": _SHARED,
-        "--scores": {**SCORES, "required": True},
-        **_FILES,
+        **READING,
+        "--ids": value("RULE,...", _IDS, type=_rules, default=()),
+        "--speakers": flag("also the EER of each enrolled speaker"),
+        "--versus": value("F", _VERSUS, action="append"),
+        "--enroll-utt2spk": path("F", "speakers of the enrolled utterances or models"),
+        "--p-target": value("P", _P_TARGET, action="append", type=number),
+        "--c-miss": value("C", _COST.format("miss"), action="append", type=number),
+        "--c-fa": value("C", _COST.format("false alarm"), action="append", type=number),
+        "--plot": path("FILE", "also plot DET curves and ECE profiles: a pdf, png or tex file"),
+        "--metrics": value("KEY,...", _METRICS, type=_keys),
+        "--format": choice(["text", "csv", "json", "latex"], _FORMAT, type=_output_format),
     },
 }
 
@@ -222,14 +212,13 @@ def _of_arrays(arguments: argparse.Namespace) -> TrialScores:
 
 
 def run_metrics(arguments: argparse.Namespace) -> int:
-    """Print the metrics of a score file or, only as the verb `metrics`, of two arrays."""
-    given = vars(arguments)
-    if given.get("counts") is not None:
+    """Print the metrics of a score file, of two arrays, or of counts."""
+    if arguments.counts is not None:
         return _run_on_counts(arguments)
     check_plot(arguments.plot)
     if arguments.format in ("csv", "latex"):
         refuse_given(arguments, _BESIDE, "goes with --format text or json")
-    if given.get("target") is None:
+    if arguments.target is None:
         return _run_on_file(arguments)
     refuse_given(arguments, (*_OF_FILES, "strongest", "by"), "goes with --scores")
     from ..metrics.evaluation import evaluate_variants
@@ -277,10 +266,8 @@ def _run_on_counts(arguments: argparse.Namespace) -> int:
 
 def _systems(arguments: argparse.Namespace) -> list[str]:
     """Return the score files as given, the one to evaluate first."""
-    given = vars(arguments)
-    of_verb = given["scores"]  # several only of the verb `metrics`
-    names = [str(of_verb)] if isinstance(of_verb, Path) else of_verb
-    if given.get("strongest"):
+    names = arguments.scores
+    if arguments.strongest:
         alone = ("versus", *_BESIDE[1:], "metrics")
         refuse_given(arguments, alone, "does not go with --strongest")
         if not arguments.bootstrap:
@@ -294,7 +281,7 @@ def _systems(arguments: argparse.Namespace) -> list[str]:
     names = [*names, *(arguments.versus or ())]
     files = [Path(name).resolve() for name in names]
     if twice := [name for place, name in enumerate(names) if files[place] in files[:place]]:
-        option = "strongest" if given.get("strongest") else "versus"
+        option = "strongest" if arguments.strongest else "versus"
         raise UsageError(f"--{option}: {twice[0]} is given twice; name scores of another system")
     return names
 
@@ -302,12 +289,12 @@ def _systems(arguments: argparse.Namespace) -> list[str]:
 def _run_on_file(arguments: argparse.Namespace) -> int:
     from ..metrics.registry import registered
 
-    (first, *others), given = _systems(arguments), vars(arguments)
+    first, *others = _systems(arguments)
     arguments.scores = Path(first)
     trials = read_paired(arguments, arguments.allow_missing)
     systems = {first: trials}
     systems |= {name: _read_same_trials(arguments, Path(name), trials) for name in others}
-    if given.get("leave_out_self"):
+    if arguments.leave_out_self:
         log(f"privacy-eval: left out {trials.n_self} trials of an utterance with itself")
         systems = {name: of.without_self for name, of in systems.items()}
     trials = systems[first]
@@ -323,7 +310,7 @@ def _run_on_file(arguments: argparse.Namespace) -> int:
         more = {"trials_without_score": trials.missing, "scores_without_trial": trials.extra}
     if arguments.speakers:
         more["speakers"] = _speakers(trials)
-    if given.get("worst_case"):
+    if arguments.worst_case:
         from ..metrics.worst_case import worst_case
 
         more["worst_case"] = worst_case(trials, seed=arguments.seed)
@@ -331,13 +318,13 @@ def _run_on_file(arguments: argparse.Namespace) -> int:
         arguments.utt2spk or (arguments.trials or arguments.scores).parent / "utt2spk",
         arguments.enroll_utt2spk,
     )
-    if by := given.get("by"):
+    if by := arguments.by:
         drawn = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
         more["groups"] = groups_of_trials(trials, by, speakers, **drawn)
     with registered(operating_points(arguments)):
         _check_keys(arguments)
         evaluated = {name: _evaluate(arguments, of, speakers) for name, of in systems.items()}
-        if given.get("strongest"):
+        if arguments.strongest:
             show_strongest(arguments, evaluated, more)
         else:
             _show(arguments, evaluated, more)
@@ -401,12 +388,12 @@ def _show(
             caveats = {key: why for key, why in of.caveats.items() if key != DECIMAL}
             own[variant] = replace(of, caveats=caveats)
         evaluated = {**evaluated, first: own}
-    if vars(arguments).get("dialects"):  # of the verb `metrics` only
+    if arguments.dialects:
         from ..metrics.dialects import eer_dialects, min_dcf_dialects
 
         more["dialects"] = eer_dialects(own["exact"].scores)
         more["min_dcf_dialects"] = min_dcf_dialects(own["exact"].scores)
-    if vars(arguments).get("worst_case") and "worst_case" not in more:
+    if arguments.worst_case and "worst_case" not in more:
         from ..metrics.worst_case import worst_case
 
         more["worst_case"] = worst_case(own["exact"].scores, seed=arguments.seed)
@@ -568,9 +555,6 @@ def _write_plot(
     plot = score_plot({name: of[variant] for name, of in evaluated.items()})
     file: Path = arguments.plot
     write(Drawing(file.stem, "DET curves and ECE profiles", plot), file.parent, [file.suffix[1:]])
-
-
-run_privacy_metrics = run_metrics
 
 
 def groups_of_trials(

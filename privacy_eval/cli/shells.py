@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import PrivacyEvalError, UsageError
 from ..options import choice, one_of, path
-from ..stages.recipe import STAGES, recipe_of, stage_number
+from ..stages.recipe import recipe_of, stage_number
 from .options import HelpFormatter, Options, add_options, log, output_folder
-from .stages import STAGES as STAGE_VERBS
-from .stages import TREE
+from .stages import TREE, stage_keys
 
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
@@ -42,7 +41,7 @@ _privacy_eval() {{
     esac
     case $word in *,*) start+=${{word%,*}}, word=${{word##*,}} ;; esac
     local verb=${{COMP_WORDS[1]}}
-    if [ "$verb" = stage ]; then verb=${{COMP_WORDS[2]}}; fi
+    if [ "$verb" = stage ]; then verb="stage ${{COMP_WORDS[2]}}"; fi
     if [ "$COMP_CWORD" -eq 1 ]; then
         words="{verbs}"
     elif [ "$COMP_CWORD" -eq 2 ] && [ "${{COMP_WORDS[1]}}" = stage ]; then
@@ -52,7 +51,7 @@ _privacy_eval() {{
 {values}
         esac
         if [ -z "$words" ] && [[ $word == -* ]]; then
-            case $verb in
+            case "$verb" in
 {options}
             esac
         fi
@@ -64,16 +63,17 @@ complete -o bashdefault -o default -F _privacy_eval privacy-eval
 
 
 def run_completion(arguments: argparse.Namespace) -> int:
-    from . import MODULE_OF, VERBS, usages
+    from . import MODULE_OF, VERBS
 
     values, options = [], []
-    for verb in dict.fromkeys([*MODULE_OF, *STAGE_VERBS]):
-        named = dict(one for key in usages(verb) for one in _options(key))
-        options.append(f'{verb}) words="{" ".join(named)}" ;;')
-        values += [f'"{verb} {n}") words="{" ".join(v)}" ;;' for n, v in named.items() if v]
+    stages = {f"stage {name}": key for name, key in stage_keys().items()}
+    for words, key in {**{verb: verb for verb in MODULE_OF}, **stages}.items():
+        named = dict(_options(key))
+        options.append(f'"{words}") words="{" ".join(named)}" ;;')
+        values += [f'"{words} {n}") words="{" ".join(v)}" ;;' for n, v in named.items() if v]
     text = _FUNCTION.format(
         verbs=" ".join(VERBS),
-        stages=" ".join(dict.fromkeys(name.replace("_", "-") for s in STAGES for name in s.names)),
+        stages=" ".join(stage_keys()),
         values="\n".join(f"            {line}" for line in values),
         options="\n".join(f"                {line}" for line in options),
     )
@@ -118,8 +118,7 @@ def run_check_options(arguments: argparse.Namespace) -> int:
     for part in (TREE, _RECIPE):
         add_options(recipe, part)
     config = ["--config", str(arguments.file)]
-    names = dict.fromkeys(name.replace("_", "-") for stage in STAGES for name in stage.names)
-    verbs = [f"stage {name}" if name in STAGE_VERBS else name for name in names]
+    verbs = stage_keys().values()
     if unknown := unknown_options(arguments.file, [recipe, *map(parser, verbs)]):
         raise UsageError(f"unknown option {', '.join(unknown)}")
     options = recipe.parse_args(expand_config("", recipe, config)[1])

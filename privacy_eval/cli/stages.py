@@ -112,6 +112,12 @@ def run_stage(arguments: argparse.Namespace) -> int:
     return code
 
 
+def stage_keys() -> dict[str, str]:
+    """Return the verbs of the stages by name: `stage NAME`, or that which shows results."""
+    names = [name.replace("_", "-") for row in RECIPE for name in row.names]
+    return {name: f"stage {name}" if name in STAGES else name for name in names}
+
+
 def stage_commands(
     words: Sequence[str], parser_of: Callable[[str], argparse.ArgumentParser]
 ) -> list[tuple[str, list[str]]]:
@@ -130,7 +136,7 @@ def stage_commands(
     verbs = dict.fromkeys(name for number, name in names if chosen in (str(number), name))
     if not verbs:
         one.error(f"no stage {chosen!r} (--help lists them)")
-    keys = [f"stage {name}" if name in STAGES else name for name in verbs]
+    keys = [stage_keys()[name] for name in verbs]
     if not chosen.isdigit():
         return [(keys[0], others)]
     known = {key: parser_of(key)._option_string_actions for key in keys}

@@ -102,12 +102,12 @@ def jobs(utterances: int, folder: Path) -> tuple[Measure, Measure]:
         *("--tree", tree, "--results", "exp", "--conf", "protocol.yaml"),
         *("--allow-outside", "--cmd", runner, "--nj"),
     )
-    run(program("anonymize", *of_tree, 2, "--anonymizer", "mcadams"))
+    run(program("stage", "anonymize", *of_tree, 2, "--anonymizer", "mcadams"))
 
     def by(number: int) -> Measure:
         def seconds() -> Costs:
             shutil.rmtree(tree / "exp" / "models", ignore_errors=True)
-            return run(program("xvectors", *of_tree, number))[:1]
+            return run(program("stage", "xvectors", *of_tree, number))[:1]
 
         return seconds
 

@@ -54,7 +54,7 @@ def run_check(tree: Tree, *options: object, code: int = 0) -> str:
     if isinstance(tree, SpeechTree):
         run = tree.run("check", *options)
     else:
-        run = cli("check", "--tree", tree.root, "--results", "exp", *options)
+        run = cli("stage", "check", "--tree", tree.root, "--results", "exp", *options)
     assert snapshot(tree.root) == before
     assert run.code == code, run
     return run.out
@@ -154,7 +154,7 @@ def test_an_incomplete_tree(tmp_path: Path) -> None:
 
 
 def test_an_empty_tree(tmp_path: Path) -> None:
-    run = cli("check", "--tree", tmp_path, "--results", "exp")
+    run = cli("stage", "check", "--tree", tmp_path, "--results", "exp")
     assert run.code == 0
     assert f"{tmp_path}/exp" in run.err
     lines = run.out.splitlines()
@@ -270,7 +270,11 @@ def test_mistyped_folders_of_attackers_are_named_with_the_near_match(
     back = " (is it lisstener?)" if folder == "lisstener" else ""
     assert items(rows, tree_module.ATTACKER_WITHOUT_SCORES) == [f"listeners{back}"]
     base = ("--tree", tmp_path, "--results", "exp", "--conf", conf)
-    warned = [line for line in cli("privacy-metrics", *base).err.splitlines() if "warning" in line]
+    warned = [
+        line
+        for line in cli("stage", "privacy-metrics", *base).err.splitlines()
+        if "warning" in line
+    ]
     assert [f"{folder}{near} in 2" in warned[0], f"listeners{back}" in warned[1]] == [True, True]
 
 
@@ -303,7 +307,7 @@ def test_names_cannot_move_the_cursor(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     shutil.move(tree.root / "exp/results-now", folder / "results-now")
     for options in ((), ("--details",)):
-        run = cli("check", "--tree", tree.root, "--results", "exp", *options)
+        run = cli("stage", "check", "--tree", tree.root, "--results", "exp", *options)
         assert run.code == 1
         assert "\x1b" not in run.out + run.err
         assert "\\x1b[2J\\n/x" in run.out + run.err

@@ -35,6 +35,7 @@ from support import (
     assert_golden,
     cli,
     command,
+    keys,
     lines_to,
     nonempty,
     options_of,
@@ -46,7 +47,7 @@ from support import (
 )
 
 from privacy_eval import __version__
-from privacy_eval.cli import VERBS, commands, parse, parser, stage_runs, stages, usages
+from privacy_eval.cli import PURPOSES, VERBS, commands, parse, parser, stage_runs, stages
 from privacy_eval.cli.inputs import log_items
 from privacy_eval.metrics import of_kind
 from privacy_eval.protocol.protocol import bundled, load_protocol
@@ -217,29 +218,29 @@ def test_golden_cases_on_the_command_line(case: str) -> None:
         ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "1"],
         ["metrics", "--scores", "x", "--trials", "y", "--bootstrap", "many"],
         ["metrics", "--scores", "x", "--trials", "y", "--seed", "1.5"],
-        ["privacy-metrics", "--tree", "."],
-        ["privacy-metrics", "--results", "x", "--nj", "0"],
-        ["privacy-metrics", "--results", "x", "--job", "0/2"],
-        ["privacy-metrics", "--results", "x", "--job", "3/2"],
-        ["privacy-metrics", "--results", "x", "--job", "2"],
-        ["privacy-metrics", "--results", "x", "--job", "a/b"],
-        ["privacy-metrics", "--results", "x", "--job", "1/²"],
+        ["stage", "privacy-metrics", "--tree", "."],
+        ["stage", "privacy-metrics", "--results", "x", "--nj", "0"],
+        ["stage", "privacy-metrics", "--results", "x", "--job", "0/2"],
+        ["stage", "privacy-metrics", "--results", "x", "--job", "3/2"],
+        ["stage", "privacy-metrics", "--results", "x", "--job", "2"],
+        ["stage", "privacy-metrics", "--results", "x", "--job", "a/b"],
+        ["stage", "privacy-metrics", "--results", "x", "--job", "1/²"],
         ["tables", "--format", "html"],
         ["tables", "--results"],
         ["import", "x"],
         ["import", "x", "--system", "y", "--out", "z", "--also", "orig"],
         ["export"],
         ["demo-tree"],
-        ["check", "--results", "x", "surplus"],
-        ["subsets"],
+        ["stage", "check", "--results", "x", "surplus"],
+        ["stage", "subsets"],
         ["train-backend", "--vectors", "x", "--utt2spk", "y"],
         ["train-backend", "--vectors", "x", "--utt2spk", "y", "--out", "z", "--lda-dim", "0"],
         ["asv-scores", "--trials", "x"],
-        ["asv-scores", "--resul", "x"],
+        ["stage", "asv-scores", "--resul", "x"],
         ["score", "--trials", "x"],
-        ["asv-scores", "--results", "x", "--job", "3/2"],
+        ["stage", "asv-scores", "--results", "x", "--job", "3/2"],
         ["similarity", "--original", "x", "--anonymized", "y"],
-        ["similarity", "--results", "x", "--job", "0/1"],
+        ["stage", "similarity", "--results", "x", "--job", "0/1"],
     ],
     ids=" ".join,
 )
@@ -252,10 +253,10 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
 
 def test_help_and_version() -> None:
     assert cli("--version").out == f"privacy-eval {__version__}\n"
-    listed = re.findall(r"^  ([a-z]\S+)", cli("--help").out, re.M)
-    assert listed == list(VERBS)
+    listed = re.findall(r"^  ([a-z][a-z-]+)", cli("--help").out, re.M)
+    assert listed == list(PURPOSES) and {*listed} == {*VERBS, *stages.STAGES} - {"data"}
     assert cli().err == cli("--help").out
-    for key in (key for verb in VERBS for key in usages(verb)):
+    for key in keys():
         run = cli(*key.split(), "--help")
         assert run.code == 0
         assert run.out.startswith(f"usage: privacy-eval {key}")
@@ -270,13 +271,18 @@ def test_help_and_version() -> None:
 
 @pytest.mark.parametrize(
     ("word", "meant"),
-    [("metrcs", "metrics"), ("asv_scores", "asv-scores"), ("sim", "no verb 'sim'")],
+    [
+        ("metrcs", "metrics"),
+        ("asv_scores", "asv-scores"),
+        ("chek", "stage check"),
+        ("sim", "no verb 'sim'"),
+    ],
 )
 def test_a_mistyped_verb_gets_a_suggestion(word: str, meant: str) -> None:
     run = cli(word, "--tree", "x")
     assert run.code == 2 and run.out == ""
     assert meant in run.err.splitlines()[-1]
-    assert ("did you mean" in run.err) is (meant in VERBS)
+    assert ("did you mean" in run.err) is (word != "sim")
 
 
 COMPLETED = [
@@ -287,8 +293,9 @@ COMPLETED = [
     ("metrics --variant =", {"challenge", "exact", "both"}),
     ("metrics --variant=c", {"--variant=challenge"}),  # as zsh passes it
     ("metrics --metrics eer,cllr_m", {"eer,cllr_min"}),
-    ("check --results --qui", {"--quick"}),
-    ("check --conf vpc2026", {"vpc2026_track1", "vpc2026_track2"}),
+    ("stage che", {"check"}),
+    ("stage check --results --qui", {"--quick"}),
+    ("stage check --conf vpc2026", {"vpc2026_track1", "vpc2026_track2"}),
     ("tables --published vpc202", {n for n in published_names() if n.startswith("vpc202")}),
 ]
 
@@ -314,8 +321,8 @@ def test_help_loads_what_numpy_loads_and_little_more() -> None:
     """A recipe starts dozens of commands; each of these takes longer to load than most run."""
     heavy = ("scipy.special", "matplotlib", "tabulate")
     script = (
-        "import sys; from privacy_eval.cli import *\n"
-        "for verb in VERBS:\n    for key in usages(verb): parser(key)\n"
+        "import sys; from privacy_eval.cli import parser\n"
+        f"for verb in {keys()}: parser(verb)\n"
         f"print(*{{*{heavy}}} & set(sys.modules))"
     )
     done = subprocess.run(
@@ -325,22 +332,20 @@ def test_help_loads_what_numpy_loads_and_little_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "options"),
+    ("text", "option"),
     [
-        ("privacy-metrics --tree . --scores x --trials y", ("--tree", "--scores")),
-        ("privacy-metrics --results r --scores x --trials y", ("--results", "--scores")),
-        ("similarity --tree . --results r --original x", ("--tree", "--original")),
-        ("train-backend --results r --utt2spk x", ("--results", "--utt2spk")),
-        ("asv-scores --tree . --trials x", ("--tree", "--trials")),
-        ("asv-scores --job 1/2 --trials x", ("--job", "--trials")),
+        ("check --tree .", "check"),
+        ("privacy-metrics --scores x --trials y", "privacy-metrics"),
+        ("similarity --tree . --results r --original x", "--tree"),
+        ("train-backend --results r --utt2spk x", "--results"),
+        ("asv-scores --job 1/2 --trials x", "--job"),
     ],
 )
-def test_options_of_a_tree_and_of_single_files_exclude_each_other(
-    text: str, options: tuple[str, str]
-) -> None:
+def test_a_stage_is_not_called_by_its_name_alone(text: str, option: str) -> None:
     run = cli(*text.split())
     assert run.code == 2 and run.out == ""
-    assert all(option in run.err.splitlines()[-1] for option in options)
+    last = run.err.splitlines()[-1]
+    assert option in last and f"privacy-eval stage {text.split()[0]}" in last
 
 
 def test_a_stage_is_a_function_and_a_row_of_two_tables(
@@ -392,15 +397,10 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     inner = {"systems", "options", "progress", "dry_run"}
     keywords = set(signature(evaluate_tree).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
     keywords |= {"cmd", "log_dir", "isolate", "details", "config"}
-    own |= {"user_metrics"}
     tree = {"tree", "results", "conf", "system", "anon_suffix", "keys", "allow_outside"}
-    single = {"scores", "trials", "speakers", "variant", "format", "key_format", "distance"}
-    single |= {"log10", "user_metrics", "score_format", "versus", "enroll_utt2spk"}
-    single |= {"p_target", "c_miss", "c_fa", "plot", "metrics", "columns"}
-    assert options_of("privacy-metrics").keys() == own | keywords | tree | single
-    only = {"target", "nontarget", "counts", "strongest", "dialects", "by", "worst_case"}
-    only |= {"leave_out_self"}
-    assert options_of("metrics").keys() == own | single | only
+    assert options_of("stage privacy-metrics").keys() == (
+        own - {"ids"} | {"user_metrics"} | keywords | tree
+    )
 
 
 def test_contracts_are_accepted() -> None:
@@ -408,18 +408,18 @@ def test_contracts_are_accepted() -> None:
     for text in (
         "metrics --scores F --trials F --variant both --format json --bootstrap 9 --seed 1 "
         "--utt2spk F",
-        "privacy-metrics --tree D --results D --out D --conf F --system N --nj 2 --job 1/2",
-        "collect --tree D --results D --out D",
+        "stage privacy-metrics --tree D --results D --out D --conf F --system N --nj 2 --job 1/2",
+        "stage collect --tree D --results D --out D",
         "tables --results a.json b.json --out D",
         "import RESULTS.txt --system N --conf F --out results.json",
         "export r.json --out F",
         "report --results a.json --listening D --out report.html",
         "listening --ratings F --out D",
-        "train-backend --results D --allow-pipes",
-        "asv-scores --results D --job 1/2 --isolate",
-        "similarity --results D --out D",
+        "stage train-backend --results D --allow-pipes",
+        "stage asv-scores --results D --job 1/2 --isolate",
+        "stage similarity --results D --out D",
         "train-backend --vectors S --utt2spk F --out D --scp-base D",
-        "check --tree D --results D",
+        "stage check --tree D --results D",
         "demo-tree D --seed 3 --speakers 30 --utterances 30 --systems 20",
         "asv-scores --model D --backend plda --enroll-vectors S --spk2utt F --enrolls F "
         "--trial-vectors S --trials F --out F --scp-base D",
@@ -510,14 +510,14 @@ def test_bad_input_of_evaluate(tmp_path: Path, case: str) -> None:
     scores = tree.root / "exp/results-now" / name / "scores"
     message = damage(case, scores, tree.root / "data/libri_dev_trials_f/trials")
     common = ("--tree", tree.root, "--results", "exp", "--out", "out")
-    run = cli("privacy-metrics", *common)
+    run = cli("stage", "privacy-metrics", *common)
     assert (run.code, run.out) == (1, "")
     failed = 3 if BAD[case][1] else 1  # all conditions use the original key
     assert f"{3 - failed} conditions computed, 0 current, {failed} failed" in run.err
     assert run.err.startswith(f"now {name}: ")
     assert re.search(message, run.err, flags=re.M), run.err
     assert not [p for p in snapshot(tree.root) if p.startswith("out/") and f"/{name}." in p]
-    collected = cli("collect", *common)
+    collected = cli("stage", "collect", *common)
     assert collected.code == 1 and f"now {name}" in collected.err
     results = tree.root / "out/results.json"
     assert results.is_file() is (failed == 1)
@@ -596,7 +596,7 @@ def test_bad_trees(tmp_path: Path, verb: str) -> None:
         for name, message in (("nothere", "no such folder (results"), ("empty", "no results,")):
             cases.append((("--tree", tree.root, "--results", name), f"{name}: {message}"))
     for arguments, message in cases:
-        run = cli(verb, *arguments)
+        run = cli("stage", verb, *arguments)
         assert (run.code, run.out) == (2 if "--conf" in arguments else 1, ""), arguments
         assert message in run.err
 
@@ -606,7 +606,9 @@ def test_yaml_is_loaded_safely(tmp_path: Path) -> None:
     mark = tmp_path / "pwned"
     text = f"extends: vpc2020\ntitle: !!python/object/apply:os.system ['touch {mark}']\n"
     (tmp_path / "my.yaml").write_text(text)
-    run = cli("privacy-metrics", "--tree", tree.root, "--results", "exp", "--conf", "my.yaml")
+    run = cli(
+        "stage", "privacy-metrics", "--tree", tree.root, "--results", "exp", "--conf", "my.yaml"
+    )
     assert run.code == 1
     assert f"{tmp_path}/my.yaml:2: invalid YAML" in run.err
     assert not mark.exists()
@@ -700,8 +702,8 @@ def test_names_of_folders_are_escaped_from_end_to_end(tmp_path: Path) -> None:
     for name in names:
         tree.libri(f"exp/{name}/results-1")
     common = ("--tree", tree.root, "--results", "exp", "--out", tmp_path / "out")
-    assert cli("privacy-metrics", *common).code == 0
-    assert cli("collect", *common).code == 0
+    assert cli("stage", "privacy-metrics", *common).code == 0
+    assert cli("stage", "collect", *common).code == 0
     results = tmp_path / "out/results.json"
     assert cli("tables", "--results", results, "--out", tmp_path / "out/tables").code == 0
     written = snapshot(tmp_path / "out")
@@ -718,7 +720,7 @@ def test_a_folder_name_that_is_not_utf8(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
     tree.keys("libri_dev_trials_f")
     tree.libri(os.fsdecode(b"exp/te\xffam/results-1"))
-    run = command("privacy-metrics", "--tree", ".", "--results", "exp", cwd=tmp_path)
+    run = command("stage", "privacy-metrics", "--tree", ".", "--results", "exp", cwd=tmp_path)
     assert "Traceback" not in run.err
 
 
@@ -800,7 +802,7 @@ def test_trials_without_a_score_are_left_out_where_that_is_allowed(tmp_path: Pat
     lines_to(scores, scores.read_text().splitlines()[:-2])
     for verb in ("privacy-metrics", "collect"):
         options = ("--tree", tree.root, "--results", "exp", "--out", "out")
-        run = cli(verb, *options, "--allow-missing")
+        run = cli("stage", verb, *options, "--allow-missing")
         assert run.code == 0, run.err
     plain = json.loads((tree.root / "out/results.json").read_text())
     left_out = {r["condition"]: r["trials_without_score"] for r in plain["verification"]}
@@ -842,9 +844,9 @@ def test_folders_of_a_second_suffix_are_named_with_the_option(tmp_path: Path) ->
     tree = three_conditions(tmp_path)
     tree.libri("exp/results-now", suffix="_second")
     common = ("--tree", tree.root, "--results", "exp", "--out", "out")
-    run = cli("privacy-metrics", *common)
+    run = cli("stage", "privacy-metrics", *common)
     assert "--anon-suffix _second" in run.err
-    again = cli("privacy-metrics", *common, "--anon-suffix", "_second")
+    again = cli("stage", "privacy-metrics", *common, "--anon-suffix", "_second")
     assert again.code == 0, again.err
 
 
@@ -895,7 +897,7 @@ def test_a_suffix_is_new_until_stage_4(two_suffixes: SpeechTree) -> None:
 
 def test_data_folders_without_source_are_counted_by_data_set_and_once(tmp_path: Path) -> None:
     tree = SpeechTree(tmp_path / "tree")
-    common = ("subsets", "--tree", tree.root, "--results", "exp")
+    common = ("stage", "subsets", "--tree", tree.root, "--results", "exp")
     (line,) = (x for x in cli(*common).err.splitlines() if "not made" in x)
     counts = dict(re.findall(r"(\w+) (\d+)[,)]", line))
     assert counts.keys() == {"libri_dev", "libri_test", "vctk_dev", "vctk_test"}
@@ -926,12 +928,12 @@ def test_a_misspelt_results_folder_is_not_a_new_system(tmp_path: Path) -> None:
 @pytest.mark.parametrize("verb", ["privacy-metrics", "check", "collect"])
 def test_the_parent_of_a_tree_with_its_results_is_named_once(tmp_path: Path, verb: str) -> None:
     tree = three_conditions(tmp_path / "the tree")
-    run = cli(verb, "--tree", tmp_path, "--results", "the tree/exp")
+    run = cli("stage", verb, "--tree", tmp_path, "--results", "the tree/exp")
     assert run.code == 2
     assert run.err.count("looks like the tree") == 1
     assert run.err.endswith(f"--tree '{tree.root}' --results exp\n")
     shutil.rmtree(tree.root / "exp/results-now")
-    assert cli(verb, "--tree", tmp_path, "--results", "the tree/exp").code == 2
+    assert cli("stage", verb, "--tree", tmp_path, "--results", "the tree/exp").code == 2
 
 
 @pytest.mark.parametrize("verb", ["asv-scores", "privacy-metrics", "collect"])
@@ -947,5 +949,5 @@ def test_an_unknown_system_is_wrong_usage(tmp_path: Path, verb: str) -> None:
 @pytest.mark.parametrize("verb", ["check", "privacy-metrics", "asv-scores", "collect"])
 def test_a_folder_of_the_tree_is_not_the_tree(tmp_path: Path, verb: str) -> None:
     tree = three_conditions(tmp_path)
-    run = cli(verb, "--tree", tree.root / "exp", "--results", "exp")
+    run = cli("stage", verb, "--tree", tree.root / "exp", "--results", "exp")
     assert f"{tree.root} looks like the tree: --tree {tree.root}" in run.err + run.out

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 import pytest
-from support import Run, SpeechTree, cli, lines_to, snapshot
+from support import Run, SpeechTree, cli, keys, lines_to, snapshot
 
-from privacy_eval.cli import VERBS, commands, parse, parser, usages
+from privacy_eval.cli import commands, parse, parser
 from privacy_eval.stages.recipe import STAGES
 
 TREE = ("--tree=t", "--results=exp", "--conf=vpc2020")
@@ -32,7 +32,7 @@ def test_a_verb_takes_its_options_from_a_file(tmp_path: Path) -> None:
         "--stage=3",
         "--variant=2022",
     )
-    options = parse("anonymize", ["--config", str(path)])
+    options = parse("stage anonymize", ["--config", str(path)])
     assert (options.tree, options.results) == (Path("t"), Path("exp"))
     assert options.system == "B #1 = 'x'  "
     assert options.anon_suffix == ["_a", "_b"]
@@ -88,15 +88,15 @@ def test_verbs_that_show_results_find_them_by_the_options_of_the_recipe(tmp_path
     ],
 )
 def test_wrong_files_are_refused(line: str, message: str, tmp_path: Path) -> None:
-    run = cli("privacy-metrics", "--config", config(tmp_path, *TREE, line))
+    run = cli("stage", "privacy-metrics", "--config", config(tmp_path, *TREE, line))
     assert run.code in (1, 2) and message in run.err and run.out == ""
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ["privacy-metrics", "--results", "a", "--results", "b"],
-        ["privacy-metrics", "--results", "a", "--seed=1", "--seed", "1"],
+        ["stage", "privacy-metrics", "--results", "a", "--results", "b"],
+        ["stage", "privacy-metrics", "--results", "a", "--seed=1", "--seed", "1"],
         ["tables", "--out", "a", "--out", "b"],
         ["tables", "--config", "a", "--config=b"],
     ],
@@ -114,7 +114,7 @@ def test_options_with_several_values_add_up() -> None:
     assert tables.system == ["A", "B"]
 
 
-@pytest.mark.parametrize("verb", [key for verb in VERBS for key in usages(verb)])
+@pytest.mark.parametrize("verb", keys())
 def test_every_option_with_several_values_adds_up(verb: str) -> None:
     options = [action for action in parser(verb)._actions if action.option_strings]
     several = [action for action in options if action.nargs in ("+", "*")]

@@ -54,8 +54,8 @@ class Recipe:
     def _run_script(self, script: str, verb: str, *words: str) -> int:
         assert script == "scripts/split_jobs.sh"
         numbers = [int(word[5:]) for word in words if word.startswith("--nj=")]
-        self.started.append((verb, numbers[0]))
-        return main([verb, *words[words.index("--") + 1 :], "--job", "1/1"])
+        self.started.append((verb.removeprefix("stage "), numbers[0]))
+        return main([*verb.split(), *words[words.index("--") + 1 :], "--job", "1/1"])
 
     def write(self, **options: object) -> None:
         given = {"tree": self.tree.root, "results": "exp", "conf": "./small.yaml", "out": "out"}
@@ -65,7 +65,7 @@ class Recipe:
     def stage(self, verb: str, *more: str) -> None:
         anonymized = ["--anonymized"] * (verb == "subsets")
         try:
-            code = main([verb, "--config", str(self.config), *anonymized, *more])
+            code = main(["stage", verb, "--config", str(self.config), *anonymized, *more])
         except SystemExit as stop:
             code = int(stop.code or 0)
         assert code == 0, verb
@@ -266,7 +266,7 @@ def test_jobs_are_no_more_than_conditions_with_inputs(recipe: Recipe) -> None:
 
 RUNNER = """#!/bin/bash
 # Logs its call and runs the jobs one after the other, as queue.pl would; $DO precedes each.
-echo "$# $1 ${2##*/} $4" >>"$CALLS"
+echo "$# $1 ${2##*/} $5" >>"$CALLS"
 range=${1#*=} name=${1%%=*} log=$2 code=0
 shift 2
 for ((i = 1; i <= ${range#*:}; i++)); do
@@ -289,7 +289,7 @@ class Cluster:
     def run(self, verb: str, *more: object, do: str = "", **environment: str) -> Any:
         options = ("--tree", self.tree.root, "--results", "exp", "--conf", "small.yaml")
         return run_program(
-            *(self.program, verb, *options, "--nj", 2, "--cmd", "runner", *more),
+            *(self.program, "stage", verb, *options, "--nj", 2, "--cmd", "runner", *more),
             cwd=self.folder,
             PATH=f"{self.runner.parent}:{self.program.parent}:{os.environ['PATH']}",
             CALLS=str(self.calls),

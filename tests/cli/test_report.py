@@ -85,7 +85,7 @@ def test_a_run_of_a_recipe_has_each_warning_once(
     for place in ("alone", "recipe"):
         if place == "recipe":
             monkeypatch.setenv("PRIVACY_EVAL_LOGGED", str(tmp_path / "logged"))
-        runs = [cli("privacy-metrics", *options), cli("collect", *options)]
+        runs = [cli("stage", "privacy-metrics", *options), cli("stage", "collect", *options)]
         runs.append(cli(*show, tmp_path / place))
         assert [run.code for run in runs] == [0, 0, 0], runs
         folders = ["ASV-other" in run.err for run in runs]
@@ -648,9 +648,7 @@ def test_nothing_to_do_is_told_without_numpy(measured: SpeechTree, beside: Path)
     config.write_text(f"--tree={measured.root}\n--results=exp\n--conf=./small.yaml\n")
     out = run_without_numpy(
         ["check-options", config],
-        ["train-backend", "--config", config],
-        ["xvectors", "--config", config],
-        ["asv-scores", "--config", config],
+        *(["stage", v, "--config", config] for v in ("train-backend", "xvectors", "asv-scores")),
         ["tables", "--results", beside.with_name("mine.json"), "--published", "vpc2020"]
         + ["--conf", "vpc2022", "--formats", "md,txt", "--out", beside],
     )
@@ -669,8 +667,8 @@ def test_current_records_are_recognized_without_numpy(measured: SpeechTree, tmp_
     config.write_text(f"--tree={tree}\n--results=exp\n--conf=./small.yaml\n--bootstrap=20\n")
     verbs = ("privacy-metrics", "similarity", "identification", "collect")
     for verb in verbs:
-        assert cli(verb, "--config", config).code == 0
-    out = run_without_numpy(*([verb, "--config", config] for verb in verbs))
+        assert cli("stage", verb, "--config", config).code == 0
+    out = run_without_numpy(*(["stage", verb, "--config", config] for verb in verbs))
     assert [line.split(":")[1].split(",")[:2] for line in out.splitlines()[:2]] == [
         [" 0 computed", " 1 current"],
         [" 0 computed", " 3 current"],

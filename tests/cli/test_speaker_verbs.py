@@ -96,7 +96,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     assert reading == {"tree", "allow_pipes", "allow_outside"}
 
     def of(verb: str) -> set[str]:
-        return set(options_of(verb)) - reading
+        return {*options_of(verb), *options_of(f"stage {verb}")} - reading
 
     enrolled = set(signature(load_enrollment).parameters)
     vectors = {"enroll_vectors", "trial_vectors", "trials", "out"}
@@ -121,7 +121,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
     assert options_of("similarity")["variant"].choices == [*VARIANTS, "both"]
     place = {f.name for f in fields(TreeAccess)} - {"inputs"}
     assert place <= tree | {"allow_pipes", "allow_missing"}
-    assert set(options_of("subsets")) == tree | {"anonymized", "details", "config"}
+    assert set(options_of("stage subsets")) == tree | {"anonymized", "details", "config"}
 
 
 # --- score

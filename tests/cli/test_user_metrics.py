@@ -39,11 +39,11 @@ def test_a_metric_of_ones_own_is_evaluated_again_when_it_changes(tmp_path: Path)
         metrics = [m for r in stored_records for m in r.get("metrics", {}).values()]
         return [m["spread"] for m in metrics]
 
-    assert main(["privacy-metrics", *of_tree, *own]) == 0
+    assert main(["stage", "privacy-metrics", *of_tree, *own]) == 0
     first = values()
     assert len(first) == 6
     source.write_text(METRIC.replace("return ", "return 2 * (").rstrip() + ")\n")
-    assert main(["privacy-metrics", *of_tree, *own]) == 0
+    assert main(["stage", "privacy-metrics", *of_tree, *own]) == 0
     assert sorted(values()) == pytest.approx(sorted(2 * value for value in first))
     assert "spread" not in METRICS
 
@@ -56,9 +56,9 @@ def _collected(tmp_path: Path) -> Path:
     source.write_text(METRIC)
     of_tree = ["--tree", str(tree.root), "--results", "exp", "--out", "out"]
     own = ["--metric", f"spread={source}:spread", "--bootstrap", "20"]
-    assert main(["privacy-metrics", *of_tree, *own]) == 0
+    assert main(["stage", "privacy-metrics", *of_tree, *own]) == 0
     source.unlink()  # nothing that reads results needs it
-    assert main(["collect", *of_tree, "--allow-missing"]) == 0
+    assert main(["stage", "collect", *of_tree, "--allow-missing"]) == 0
     return tree.root / "out" / "results.json"
 
 
@@ -205,7 +205,7 @@ def test_a_metric_that_fails_names_itself(
     (tmp_path / "own.py").write_text("def odd(scores):\n    return 1 / 0\n")
     own = ["--metric", f"odd={tmp_path / 'own.py'}:odd"]
     of_tree = ["--tree", str(tree.root), "--results", "exp", "--out", "out"]
-    assert main(["privacy-metrics", *of_tree, *own]) == 1
+    assert main(["stage", "privacy-metrics", *of_tree, *own]) == 1
     assert "metric odd of" in capsys.readouterr().err
 
 

@@ -72,7 +72,7 @@ def tree(made: Path, tmp_path: Path) -> Path:
 
 
 def run(verb: str, tree: Path, *more: object) -> Run:
-    return cli(verb, "--tree", tree, "--results", "exp", "--conf", "small.yaml", *more)
+    return cli("stage", verb, "--tree", tree, "--results", "exp", "--conf", "small.yaml", *more)
 
 
 def line(path: str, number: int, text: str | bytes) -> Change:
@@ -411,7 +411,7 @@ def test_closed_streams_do_not_end_a_run(tree: Path) -> None:
     common = "--tree . --results exp --conf small.yaml"
     for closed in (">&-", "2>&-", ">&- 2>&-"):
         shutil.rmtree(tree / "exp/privacy_eval")
-        command = f"{sys.executable} -m privacy_eval privacy-metrics {common} {closed}"
+        command = f"{sys.executable} -m privacy_eval stage privacy-metrics {common} {closed}"
         done = subprocess.run(command, shell=True, cwd=tree, capture_output=True, check=False)
         assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
         assert (tree / f"{RECORD}.json").is_file()

@@ -339,11 +339,11 @@ def test_protocol_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
     tree.condition("exp/results-1", "eval-cast", "eval-lines-m-hidden")
     tree.condition("exp/results-1", "eval-cast", "eval-lines-m")  # no condition of the protocol
     options = ["--tree", tmp_path, "--results", "exp", "--out", "out", "--conf", "radio.yaml"]
-    evaluated = cli("privacy-metrics", *options)
+    evaluated = cli("stage", "privacy-metrics", *options)
     assert evaluated.code == 0, evaluated.err
     assert "skipped 1 folder that match no condition of protocol radio" in evaluated.err
     assert "ASV-eval-cast-eval-lines-m" in evaluated.err
-    assert cli("collect", *options).code == 0
+    assert cli("stage", "collect", *options).code == 0
     made = cli("tables", "--results", tmp_path / "out/results.json", "--out", tmp_path / "tables")
     assert made.code == 0, made.err
     text = (tmp_path / "tables/tables.csv").read_text()
@@ -364,7 +364,7 @@ def test_protocol_path_is_relative_to_the_tree(tmp_path: Path) -> None:
     (tree.root / "radio.yaml").write_text(OTHER_PROTOCOL)
     tree.condition("exp/results-1", "eval-cast", "eval-lines-m-hidden")
     run = command(
-        "check", "--tree", "tree", "--results", "exp", "--conf", "radio.yaml", cwd=tmp_path
+        "stage", "check", "--tree", "tree", "--results", "exp", "--conf", "radio.yaml", cwd=tmp_path
     )
     assert "\nprotocol: Radio plays (radio); tree: tree; results: tree/exp\n" in run.out
     assert "no trial key (1): ASV-eval-cast-eval-lines-m-hidden" in run.out

@@ -143,11 +143,11 @@ def test_what_was_left_out_on_request_is_averaged(tree: Path) -> None:
 def test_what_failed_of_one_system_is_not_that_of_the_others(tree: Path) -> None:
     word(tree)
     common = ("--tree", tree, "--results", "exp", "--out", "results")
-    assert cli("privacy-metrics", *common).code == 1
-    cli("collect", *common, "--system", "B2")
+    assert cli("stage", "privacy-metrics", *common).code == 1
+    cli("stage", "collect", *common, "--system", "B2")
     failures = read_results(tree / "results/results.json").failures
     assert not [line for line in failures if line.startswith("B1 ")]
-    run = cli("collect", *common)
+    run = cli("stage", "collect", *common)
     assert run.code == 1 and f"B1 {NAME}: " in run.err and "broken line" not in run.out
 
 

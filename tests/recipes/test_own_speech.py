@@ -110,16 +110,18 @@ def test_a_second_run_changes_nothing(work: Path) -> None:
         "--conf",
         "protocol.yaml",
     )
-    finished(cli("collect", *tree, "--allow-outside"))
+    finished(cli("stage", "collect", *tree, "--allow-outside"))
     (results / ".results.privacy_eval.json").unlink()
-    finished(cli("collect", *tree, "--allow-outside"))
+    finished(cli("stage", "collect", *tree, "--allow-outside"))
     for name in ("results.json", "speakers.csv", "speaker_key.json"):
         assert (results / name).read_bytes() == before[results / name]
 
 
 def test_names_are_shown_on_request_but_not_in_public(work: Path, tmp_path: Path) -> None:
     tree = ("--tree", work / "tree", "--results", "exp", "--conf", "protocol.yaml")
-    finished(cli("collect", *tree, "--allow-outside", "--out", "results", "--speaker-names"))
+    finished(
+        cli("stage", "collect", *tree, "--allow-outside", "--out", "results", "--speaker-names")
+    )
     results = work / "tree/results/results.json"
     assert sorted(named_in((results.parent / "speakers.csv").read_text())) == sorted(NAMES)
     finished(cli("report", "--results", results, "--out", tmp_path / "r.html"))
@@ -128,7 +130,7 @@ def test_names_are_shown_on_request_but_not_in_public(work: Path, tmp_path: Path
     for more in (("--public",), ("--statement",)):
         finished(cli("report", "--results", results, *more, "--out", tmp_path / "public.html"))
         assert not named_in((tmp_path / "public.html").read_text())
-    finished(cli("collect", *tree, "--allow-outside", "--out", "results"))
+    finished(cli("stage", "collect", *tree, "--allow-outside", "--out", "results"))
     assert not named_in((results.parent / "speakers.csv").read_text())
 
 

@@ -77,9 +77,9 @@ def test_scores_of_two_speakers(tmp_path: Path) -> None:
 
     done("data-dir", "--original", corpus, "--enroll", 5, "--encoders", "ge2e", "--out", tree)
     b2 = ("--anonymizer", "mcadams", "--variant", 2022, "--coefficient", 0.8)
-    done("anonymize", *where, *b2)
-    done("xvectors", *where)
-    done("asv-scores", *where)
+    done("stage", "anonymize", *where, *b2)
+    done("stage", "xvectors", *where)
+    done("stage", "asv-scores", *where)
     for condition in SUFFIXES:
         assert differences(tree, "cosine", condition).max() < 1e-5
 

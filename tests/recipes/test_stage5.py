@@ -141,21 +141,21 @@ def test_a_changed_set_rebuilds_only_its_products(evaluated: Path, tmp_path: Pat
     common = ("--tree", tree, "--results", "exp")
     scores = list((tree / "exp/results-anon").glob("ASV-*/scores"))
     before = times(scores)
-    assert cli("collect", *common).code == 1
-    run = cli("asv-scores", *common)
+    assert cli("stage", "collect", *common).code == 1
+    run = cli("stage", "asv-scores", *common)
     assert run.out.startswith("score files: 4 made, 44 current")
     written = {p.parent.name for p in scores if p.stat().st_mtime_ns != before[p]}
     # The last utterance is of the common texts: the other two are the same as before.
     assert written == {
         f"ASV-vctk_dev_enrolls{mark}-vctk_dev_trials_f_common_anon" for mark in ("", "_anon")
     }
-    run = cli("similarity", *common)
+    run = cli("stage", "similarity", *common)
     # The last utterance is of one of the two sets that were cut out.
     assert run.out.startswith("voice similarities: 2 computed, 10 current")
-    run = cli("identification", *common)
+    run = cli("stage", "identification", *common)
     assert run.out.startswith("identifications: 4 computed, 32 current")
-    assert cli("privacy-metrics", *common).code == 0
-    assert cli("collect", *common).code == 0
+    assert cli("stage", "privacy-metrics", *common).code == 0
+    assert cli("stage", "collect", *common).code == 0
 
 
 # --- real speech
@@ -170,7 +170,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder.chmod(0o755 if folder.is_dir() else 0o644)
     # The protocol's other sets are not in the tree.
     for verb in ("asv-scores", "privacy-metrics", "similarity", "collect"):
-        run = cli(verb, "--tree", tree, "--results", "exp/results-ours")
+        run = cli("stage", verb, "--tree", tree, "--results", "exp/results-ours")
         assert run.code == 0, run.err
     return tree
 
@@ -227,7 +227,7 @@ def test_results_of_real_speech(real: Path) -> None:
 def test_scores_of_kaldi_are_kept(real: Path) -> None:
     common = ("--tree", real, "--results", "exp/results-kaldi")
     before = snapshot(real / "exp/results-kaldi")
-    run = cli("asv-scores", *common)
+    run = cli("stage", "asv-scores", *common)
     assert run.code == 0
     assert "0 made, 0 current, 6 external, 30 missing an input, 0 failed" in run.out
     assert run.err.startswith("privacy-eval: external, kept: 6: kaldi ASV-libri_")
@@ -251,7 +251,7 @@ def test_evaluation_of_kaldis_scores(tmp_path: Path) -> None:
     out = tmp_path / "out"
     options = ("--tree", REAL_TREE, "--results", "exp/results-kaldi", "--out", out)
     for verb in ("privacy-metrics", "collect"):
-        run = cli(verb, *options)
+        run = cli("stage", verb, *options)
         assert run.code == 0, run.err
     verification = json.loads((out / "results.json").read_text())["verification"]
     records = {record["condition"]: record for record in verification}

@@ -60,9 +60,9 @@ def _tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 @pytest.fixture(name="runs", scope="module")
 def _runs(tree: Tree) -> dict[str, Run]:
     common = ("--tree", tree.root, "--results", "exp", "--out", "out")
-    metrics = cli("privacy-metrics", *common)
-    again = cli("privacy-metrics", *common)
-    collect = cli("collect", *common, "--allow-missing")
+    metrics = cli("stage", "privacy-metrics", *common)
+    again = cli("stage", "privacy-metrics", *common)
+    collect = cli("stage", "collect", *common, "--allow-missing")
     out, results = tree.root / "out", ("--results", tree.root / "out/results.json")
     return {
         "privacy-metrics": metrics,
@@ -89,7 +89,7 @@ def test_single_files(tree: Tree) -> None:
     folder = "exp/results-now/ASV-libri_dev_enrolls-libri_dev_trials_f"
     files = ("--scores", tree.root / folder / "scores")
     files = (*files, "--trials", tree.root / "data/libri_dev_trials_f/trials")
-    for run in (cli("metrics", *files), cli("zebra", *files), cli("privacy-metrics", *files)):
+    for run in (cli("metrics", *files), cli("zebra", *files)):
         assert IMPLAUSIBLE in run.out and run.code == 0
         assert not re.search(r"\([0A-F]\)", run.out) and "(n/a)" in run.out
     assert re.search("^Linkability +n/a$", cli("metrics", *files).out, re.M)

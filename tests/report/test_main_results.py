@@ -91,9 +91,9 @@ def test_averages_with_missing_parts_say_so_in_a_note() -> None:
 def _tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     tree = three_conditions(tmp_path_factory.mktemp("tree"))
     common = ("--tree", tree.root, "--results", "exp", "--out", "out")
-    assert cli("privacy-metrics", *common).code == 0
-    assert not cli("collect", *common, "--allow-missing").out.endswith("current\n")
-    assert cli("collect", *common, "--allow-missing").out.endswith(", current\n")
+    assert cli("stage", "privacy-metrics", *common).code == 0
+    assert not cli("stage", "collect", *common, "--allow-missing").out.endswith("current\n")
+    assert cli("stage", "collect", *common, "--allow-missing").out.endswith(", current\n")
     return tree
 
 
@@ -131,8 +131,8 @@ def test_results_of_others_are_named_in_products(tree: Tree) -> None:
 
 def test_intervals_that_are_absent_or_too_narrow_are_explained(tree: Tree) -> None:
     common = ("--tree", tree.root, "--results", "exp", "--out", "boot")
-    assert cli("privacy-metrics", *common, "--bootstrap", 5).code == 0
-    assert cli("collect", *common, "--allow-missing").code == 0
+    assert cli("stage", "privacy-metrics", *common, "--bootstrap", 5).code == 0
+    assert cli("stage", "collect", *common, "--allow-missing").code == 0
     data = read_report_data(ReportSources((tree.root / "boot/results.json",)))
     table = main_results_table(data)
     assert table is not None and not any(row[5] for row in table.rows)

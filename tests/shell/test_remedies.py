@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support import ROOT
 
-from privacy_eval.cli import MODULES, VERBS, parser, usages
+from privacy_eval.cli import MODULE_OF, MODULES, PURPOSES, parser
 from privacy_eval.cli.stages import STAGES
 
 RECIPES = ("vpc2020", "vpc2024", "real_speech")
@@ -78,7 +78,12 @@ MESSAGES = [(where, text) for where, text in messages() if " " in text]
 def verb_before(text: str, at: int) -> str:
     """The verb that an option in a text is of, as in `check --audio`; "" if none precedes it."""
     words = re.findall(r"[a-z-]+", text[:at])
-    return next((word for word in words[-3:][::-1] if word in VERBS), "")
+    return next((word for word in words[-3:][::-1] if word in PURPOSES), "")
+
+
+def called(name: str) -> list[str]:
+    """What a message may call by a name: the verb, `stage NAME`, or either."""
+    return [name] * (name in MODULE_OF) + [f"stage {name}"] * (name in STAGES)
 
 
 def test_messages_were_found() -> None:
@@ -96,7 +101,7 @@ def test_options_of_remedies_are_options_of_the_recipe(recipe: str) -> None:
             option, verb = found[0], verb_before(text, found.start())
             if text.startswith(f"{option}:") or text.startswith(f"{option} {{}}:"):
                 continue  # about the option that was given
-            of_verb = any(option in parser(key)._option_string_actions for key in usages(verb))
+            of_verb = any(option in parser(key)._option_string_actions for key in called(verb))
             if not of_verb and option not in known and option not in OF_SOME:
                 own = OF_MODULES.get(Path(where.split(":")[0]).stem, ())
                 if not any(option in parser(key)._option_string_actions for key in own):

@@ -622,7 +622,15 @@ def test_xvectors_of_an_array_with_a_killed_task(slurm: Slurm, tmp_path: Path) -
     other = Path(shutil.copytree(tmp_path / "tree", tmp_path / "other"))
     executable(once, KILLED_ONCE % (ROOT / ".venv/bin/privacy-eval"))
     path = f"{once.parent}:{slurm.environment['PATH']}"
-    command = ["xvectors", "--results", "exp", "--conf", "protocol.yaml", "--allow-outside"]
+    command = [
+        "stage",
+        "xvectors",
+        "--results",
+        "exp",
+        "--conf",
+        "protocol.yaml",
+        "--allow-outside",
+    ]
     jobs = ["--nj", "2", "--cmd", "slurm.sh --mem 300M --retries 0", "--tree", tmp_path / "tree"]
     environment = {**slurm.environment, "PATH": path}
     run = run_program(once, *command, *jobs, cwd=tmp_path, **environment)

@@ -64,7 +64,7 @@ def evaluated(tree: Path, protocol: str = "vpc2020", *attackers: str) -> Results
         ("similarity", *out),
         ("collect", *out),
     ):
-        run = cli(verb, *common, *more)
+        run = cli("stage", verb, *common, *more)
         assert run.code == 0, run.err
     return read_results(tree / "out/results.json")
 

@@ -153,10 +153,10 @@ def test_vectors_have_the_rates_that_are_chosen() -> None:
 def test_trees_are_complete_and_named_simulated(conf: str, trees: Path) -> None:
     tree = trees / conf
     common = ("--tree", tree, "--results", "exp", "--conf", conf)
-    done = cli("check", *common)
+    done = cli("stage", "check", *common)
     assert (done.code, done.out[:10]) == (0, "ready: all"), done.out
     for verb in ("privacy-metrics", "collect"):
-        done = cli(verb, *common)
+        done = cli("stage", verb, *common)
         assert done.code == 0, done.err
     path = tree / "exp/privacy_eval/results.json"
     results = read_results(path)

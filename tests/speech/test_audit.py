@@ -202,7 +202,7 @@ def test_the_verb(tmp_path: Path) -> None:
             write_folder(tmp_path / "data" / f"{name}{suffix}", recordings)
             lines_to(tmp_path / "data" / f"{name}{suffix}/utt2spk", (f"{u} s" for u in recordings))
     (tmp_path / "exp").mkdir()
-    common = ("check", "--tree", tmp_path, "--results", "exp", "--anon-suffix", "_anon")
+    common = ("stage", "check", "--tree", tmp_path, "--results", "exp", "--anon-suffix", "_anon")
     table = tmp_path / "audit.csv"
     run = cli(*common, "--audio", "--audio-table", table, "--format", "json")
     problems = [row for row in json.loads(run.out) if "original speech" in row["problem"]]

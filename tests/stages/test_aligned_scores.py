@@ -103,7 +103,16 @@ class GoldenTree:
     def check(self, golden: Path, tolerances: Mapping[str, float]) -> str:
         """Score the trials by some attackers, and return the messages."""
         run = cli(
-            *("asv-scores", "--tree", self.root, "--results", "exp", "--conf", "protocol.yaml"),
+            *(
+                "stage",
+                "asv-scores",
+                "--tree",
+                self.root,
+                "--results",
+                "exp",
+                "--conf",
+                "protocol.yaml",
+            ),
             *("--attackers", ",".join(tolerances)),
         )
         assert run.code == 0 and f"{len(tolerances)} made" in run.out, run.err
@@ -129,7 +138,7 @@ def test_scores_of_real_speech_are_golden(tmp_path: Path) -> None:
     condition = tree.root / f"exp/results-anon/ASV-{ENROLLMENT_SET}-{TRIAL_SET}_anon"
     shutil.copy(REAL_B2 / "scores/cosine.gz", condition / "scores.gz")
     options = ("--tree", tree.root, "--results", "exp", "--conf", "protocol.yaml")
-    assert [cli(verb, *options).code for verb in ("privacy-metrics", "collect")] == [0, 0]
+    assert [cli("stage", verb, *options).code for verb in ("privacy-metrics", "collect")] == [0, 0]
     out = tree.root / "exp/privacy_eval"
     records = read_results(out / "results.json").verification
     few = f"anon: {TRAINING}, {TRAINING}_anon: 251 pairs for 256 dimensions"
@@ -142,7 +151,7 @@ def test_scores_of_real_speech_are_golden(tmp_path: Path) -> None:
     costs = out / "attacker_seconds.json"
     assert json.loads(costs.read_text())["seconds"].keys() == {*ALIGNED, "words", "fused"}
     shutil.rmtree(condition / "words")
-    assert cli("collect", *options).code == 0 and "words" not in costs.read_text()
+    assert cli("stage", "collect", *options).code == 0 and "words" not in costs.read_text()
     costs.write_text('{"seconds": "x"}')
     run = cli("report", "--results", out / "results.json", "--out", out / "again.html")
     assert run.code == 1 and "attacker_seconds.json" in run.err
@@ -381,7 +390,7 @@ def test_all_attackers_of_2024_through_all_stages(tmp_path: Path) -> None:
         ("identification",),
         ("collect",),
     ):
-        run = cli(verb, *common, *more)
+        run = cli("stage", verb, *common, *more)
         assert run.code == 0, run.err
     results = read_results(tree / "exp/privacy_eval/results.json")
     ignorant = [r for r in results.verification if r.condition.attack_model == "ignorant"]
@@ -392,4 +401,4 @@ def test_all_attackers_of_2024_through_all_stages(tmp_path: Path) -> None:
         a: [r.metrics["exact"]["eer"] for r in ignorant if r.condition.attacker == a] for a in tried
     }
     assert max(np.mean(eers[a]) for a in ("procrustes", "ridge-reverse", "fused")) < 0.3
-    assert "0 made" in cli("asv-scores", *common, "--attackers", "all").out
+    assert "0 made" in cli("stage", "asv-scores", *common, "--attackers", "all").out

@@ -24,7 +24,7 @@ ONNX = SYNTHETIC / "sherpa_wespeaker.onnx"
 
 def of(tree: Path, verb: str, *more: object) -> Run:
     where = ("--tree", tree, "--results", "exp", "--conf", "protocol.yaml", "--allow-outside")
-    run = cli(verb, *where, *more)
+    run = cli("stage", verb, *where, *more)
     assert run.code == 0, run.err
     return run
 

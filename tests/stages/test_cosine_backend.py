@@ -67,7 +67,7 @@ def test_scores_of_real_speech_are_golden(tmp_path: Path) -> None:
     shutil.copy(REAL_B2 / "enrolls", data / "libri_dev_enrolls/enrolls")
     lines_to(data / "libri_dev_trials_f/trials", (REAL_B2 / "trials").read_text().splitlines())
     (tmp_path / "exp/results-anon").mkdir()
-    run = cli("asv-scores", "--tree", tmp_path, "--results", "exp", "--conf", "small.yaml")
+    run = cli("stage", "asv-scores", "--tree", tmp_path, "--results", "exp", "--conf", "small.yaml")
     assert "1 made" in run.out, run.err
     condition = "exp/results-anon/ASV-libri_dev_enrolls-libri_dev_trials_f_anon"
     written, expected = read_score_file(tmp_path / condition / "scores"), golden_scores("cosine")

@@ -31,7 +31,7 @@ OF_CROPS = {"lda", "lda-joint", "plda-crops", "spectrum-lda-joint"}
 
 def run(tree: Path, verb: str, *more: object) -> Run:
     where = ("--tree", tree, "--results", "exp", "--conf", "protocol.yaml")
-    return cli(verb, *where, "--allow-outside", *more)
+    return cli("stage", verb, *where, "--allow-outside", *more)
 
 
 def read(tree: Path) -> ReportData:

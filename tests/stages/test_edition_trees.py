@@ -41,7 +41,7 @@ def tree(trees: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 def evaluated(tree: Path, conf: str, *options: object) -> Results:
     common = ("--tree", tree, "--results", "exp", "--conf", conf, *options)
     for verb in ("privacy-metrics", "collect"):
-        done = cli(verb, *common)
+        done = cli("stage", verb, *common)
         assert done.code == 0, done.err
     return read_results(tree / "exp" / "privacy_eval" / "results.json")
 
@@ -129,9 +129,9 @@ def test_other_layouts_give_the_same_numbers(tree: Path) -> None:
     for folder in (tree / "data").glob("*_toy"):  # as in a collection of submissions
         shutil.rmtree(folder)
     common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024", "--anon-suffix", "_toy")
-    done = cli("privacy-metrics", *common, "--anon-suffix", "_typo")
+    done = cli("stage", "privacy-metrics", *common, "--anon-suffix", "_typo")
     assert done.code == 2 and "'_typo'" in done.err and done.err.rstrip().endswith("_toy")
-    assert cli("privacy-metrics", *common).code == 0
+    assert cli("stage", "privacy-metrics", *common).code == 0
 
 
 def collection(tree: Path) -> Path:
@@ -162,7 +162,7 @@ def test_submissions_of_many_teams(tree: Path) -> None:
     options = ("--tree", tree, "--results", "exp", "--conf", "vpc2024", "--format", "json")
     teams = [word for team in ("blue", "green", "red") for word in ("--confirm", team)]
     for names_of_teams, status in ((teams, "ready"), ([], "incomplete")):  # the same scores
-        checked = cli("check", *options, *names_of_teams).out
+        checked = cli("stage", "check", *options, *names_of_teams).out
         rows = {row["team"]: row for row in json.loads(checked)}
         names = ["blue/toy", "green/toy", "red/first/toy"]
         assert [name for name in sorted(rows) if name] == names
@@ -185,21 +185,21 @@ def test_submissions_of_many_teams(tree: Path) -> None:
     shutil.rmtree(exp / "asv_orig")
     shutil.rmtree(exp / "asr")
     shutil.move(exp / "blue/asv_anon_toy", exp / "blue/asv_of_ours")
-    table_of_all = json.loads(cli("check", *options, *teams).out)
+    table_of_all = json.loads(cli("stage", "check", *options, *teams).out)
     assert not any("original speech" in row["problem"] for row in table_of_all)
     (green,) = (row for row in table_of_all if row["team"] == "green/toy")
     assert (green["status"], green["expected"]) == ("ready", 20)
     (blue,) = (row for row in table_of_all if row["team"] == "blue")
     assert (blue["status"], blue["conditions"]) == ("incomplete", 0)
     assert blue["file"] == str(exp / "blue") and "no scores" in blue["problem"]
-    done = cli("privacy-metrics", *options[:-2])
+    done = cli("stage", "privacy-metrics", *options[:-2])
     assert done.code == 0 and f"warning: {exp / 'blue'}: no scores" in done.err
-    assert cli("collect", *options[:-2]).code == 0
+    assert cli("stage", "collect", *options[:-2]).code == 0
     (line,) = (exp / "privacy_eval/left_out.txt").read_text().splitlines()
     assert line.startswith("blue: no scores")  # red has those of original speech
     for folder in exp.glob("red/first/asv_*/libri_*_enrolls-libri_*_trials_[fm]"):
         shutil.rmtree(folder)
-    table_of_all = json.loads(cli("check", *options, *teams).out)
+    table_of_all = json.loads(cli("stage", "check", *options, *teams).out)
     assert any("original speech" in row["problem"] for row in table_of_all if not row["team"])
     (red,) = (row for row in table_of_all if row["team"] == "red/first/toy")
     assert (red["status"], red["expected"]) == ("ready", 16)
@@ -247,11 +247,11 @@ def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(rated) == 4 and not any(r.speaker_interval for r in rated.values())
     with monkeypatch.context() as patch:
         patch.setattr("privacy_eval.stages.privacy_metrics.can_align", lambda: False)
-        done = cli("privacy-metrics", *common, "--bootstrap", 40)
+        done = cli("stage", "privacy-metrics", *common, "--bootstrap", 40)
         assert done.code == 0 and "intervals of word error rates need kaldialign" in done.err
-    done = cli("privacy-metrics", *common, "--bootstrap", 40)
+    done = cli("stage", "privacy-metrics", *common, "--bootstrap", 40)
     assert done.code == 0 and "kaldialign" not in done.err
-    assert cli("collect", *common).code == 0
+    assert cli("stage", "collect", *common).code == 0
     results = read_results(tree / "exp/privacy_eval/results.json")
     for record in results.recognition:
         low, high = record.speaker_interval
@@ -268,7 +268,7 @@ def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch)
         assert mean.replicates is not None and mean.interval == mean.parts[0].interval
     for path in (tree / "exp/asr").glob("*/wer"):
         path.unlink()
-    done = cli("collect", *common)
+    done = cli("stage", "collect", *common)
     assert done.code == 0  # the transcripts are evaluated already
     for record in evaluated(tree, conf).recognition:
         line = rated[record.condition.name].line
@@ -276,10 +276,10 @@ def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch)
         assert "text" in str(record.provenance["inputs"])
     text = tree / "exp/asr/libri_dev_asr_toy/text"
     text.write_text(text.read_text().replace("\n", " MORE\n", 1))
-    done = cli("collect", *common)
+    done = cli("stage", "collect", *common)
     assert done.code == 1 and "libri_dev_asr_toy" in done.err
     text.write_text(text.read_text() + "unknown-1 A\n")
-    done = cli("privacy-metrics", *common)
+    done = cli("stage", "privacy-metrics", *common)
     assert done.code == 1 and "unknown-1" in done.err
 
 
@@ -294,12 +294,12 @@ def test_empty_hypotheses_count_as_the_variant_of_the_tree(tree: Path) -> None:
     counts = {}
     for conf in ("vpc2024", "exact.yaml"):
         common = ("--tree", tree, "--results", "exp", "--conf", conf)
-        done = cli("privacy-metrics", *common)
+        done = cli("stage", "privacy-metrics", *common)
         assert done.code == 0
         assert f"empty hypotheses: {utterances}" in done.err
         other = "challenge" if conf == "exact.yaml" else "exact"
         assert f"wer --variant {other}: 100.00 %" in done.err
-        assert cli("collect", *common).code == 0
+        assert cli("stage", "collect", *common).code == 0
         results = read_results(tree / "exp/privacy_eval/results.json")
         lines = {r.condition.name: r.line for r in results.recognition}
         counts[conf] = lines["ASR-libri_dev_asr_toy"]
@@ -326,11 +326,11 @@ def leave_vectors(tree: Path) -> None:
 def test_vectors_that_are_left_are_compared_by_cosine(tree: Path) -> None:
     common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
     for verb in ("similarity", "identification"):
-        done = cli(verb, *common)
+        done = cli("stage", verb, *common)
         assert done.code == 0 and "does not apply" in done.err and "emb_xvect" in done.err
     leave_vectors(tree)
     for verb, made in (("similarity", 4), ("identification", 8)):
-        done = cli(verb, *common)
+        done = cli("stage", verb, *common)
         assert done.code == 0, done.err
         assert f"{made} computed" in done.out
     results = evaluated(tree, "vpc2024")
@@ -358,7 +358,7 @@ def test_vectors_that_are_left_are_compared_by_cosine(tree: Path) -> None:
         assert ours.metrics[variant]["deid"] == alone[variant]["deid"]
     enrolls = (emb / "libri_dev_enrolls/utt-level/speaker_vectors.pt").parent
     (enrolls / "id2idx").unlink()
-    done = cli("identification", *common)
+    done = cli("stage", "identification", *common)
     assert done.code == 1 and "id2idx" in done.err
 
 
@@ -366,7 +366,7 @@ def stage_7(tree: Path) -> dict[tuple[str, str], list[object]]:
     """Run voice similarity and identification; their numbers by system and condition."""
     common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
     for verb in ("similarity", "identification"):
-        done = cli(verb, *common)
+        done = cli("stage", verb, *common)
         assert done.code == 0, done.err
     results = evaluated(tree, "vpc2024")
     numbers: dict[tuple[str, str], list[object]] = {
@@ -415,34 +415,37 @@ def test_vectors_in_the_folders_of_teams(tree: Path) -> None:
 
 def test_check_finds_what_is_missing(tree: Path) -> None:
     options = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
-    done = cli("check", *options)
+    done = cli("stage", "check", *options)
     assert done.code == 0 and "24/24" in done.out
     (tree / "exp/asv_anon_toy/libri_dev_enrolls_toy-libri_dev_trials_f_toy/scores").unlink()
-    done = cli("check", *options)
+    done = cli("stage", "check", *options)
     assert "in part: 23 of 24" in done.out
-    assert "libri_dev_enrolls_toy-libri_dev_trials_f_toy" in cli("check", *options, "--details").out
+    assert (
+        "libri_dev_enrolls_toy-libri_dev_trials_f_toy"
+        in cli("stage", "check", *options, "--details").out
+    )
 
 
 def test_damaged_tables_are_named(tree: Path) -> None:
     path = tree / "exp/ser/results_folds_toy.csv"
     path.write_text(path.read_text().replace("47.917", "nan", 1))
     common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
-    assert cli("privacy-metrics", *common).code == 0
-    done = cli("collect", *common)
+    assert cli("stage", "privacy-metrics", *common).code == 0
+    done = cli("stage", "collect", *common)
     assert done.code == 1 and f"{path}:2" in done.err
     results = read_results(tree / "exp/privacy_eval/results.json")
     assert results.verification and not results.not_evaluated
     assert [name for name, (line,) in results.failed.items() if f"{path}:2" in line]
-    rows = json.loads(cli("check", *common, "--format", "json").out)
+    rows = json.loads(cli("stage", "check", *common, "--format", "json").out)
     (row,) = (row for row in rows if row["team"])
     assert (row["status"], row["file"], row["line"]) == ("error", str(path), 2)
-    done = cli("collect", *common, "--allow-missing")
+    done = cli("stage", "collect", *common, "--allow-missing")
     assert done.code == 0
     results = read_results(tree / "exp/privacy_eval/results.json")
     assert any("results_folds_toy.csv" in line for line in results.not_evaluated)
     path.unlink()
     path.symlink_to(ROOT / "README.md")
-    done = cli("collect", *common)
+    done = cli("stage", "collect", *common)
     assert done.code == 1 and "README.md" in done.err + str(path)
     assert "results_folds_toy.csv" in done.err
 
@@ -457,13 +460,13 @@ def test_word_error_rates_are_compared_with_their_transcripts(tree: Path, errors
     assert words is not None
     wer.write_text(f"%WER 0.00 [ {errors.format(words=words[1])} ]\n")
     common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
-    done = cli("check", *common)
+    done = cli("stage", "check", *common)
     assert done.code == 1 and "contradicts its transcripts" in done.out
-    assert cli("privacy-metrics", *common).code == 0
-    done = cli("collect", *common)
+    assert cli("stage", "privacy-metrics", *common).code == 0
+    done = cli("stage", "collect", *common)
     assert done.code == 1 and f"{wer.parent}: %WER 0.00" in done.err
     assert "contradicts its transcripts: %WER " in done.err
-    assert cli("collect", *common, "--allow-missing").code == 0
+    assert cli("stage", "collect", *common, "--allow-missing").code == 0
     results = read_results(tree / "exp/privacy_eval/results.json")
     names = [r.condition.name for r in results.recognition]
     assert "ASR-libri_dev_asr_toy" not in names and "ASR-libri_dev_asr" in names
@@ -478,9 +481,9 @@ def test_word_counts_are_compared_with_those_of_other_sets(tree: Path) -> None:
     assert words is not None
     common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
     remark = f"ASR-libri_dev_asr_toy: 1 words, most have {words[1]}"
-    assert remark in cli("check", *common).out
-    assert cli("privacy-metrics", *common).code == 0
-    assert f": toy {remark}" in cli("collect", *common).err
+    assert remark in cli("stage", "check", *common).out
+    assert cli("stage", "privacy-metrics", *common).code == 0
+    assert f": toy {remark}" in cli("stage", "collect", *common).err
     rows = [r for r in read_results(tree / "exp/privacy_eval/results.json").recognition]
     assert "ASR-libri_dev_asr_toy" in {r.condition.name for r in rows}
 
@@ -490,9 +493,9 @@ def test_damaged_transcripts_leave_out_their_rate(tree: Path) -> None:
     pytest.importorskip("kaldialign", reason="the extra wer is not installed")
     (tree / "exp/asr/libri_dev_asr_toy/text").write_text("\0\n")
     common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
-    assert cli("privacy-metrics", *common).code == 1
-    assert cli("collect", *common).code == 1
-    assert cli("collect", *common, "--allow-missing").code == 0
+    assert cli("stage", "privacy-metrics", *common).code == 1
+    assert cli("stage", "collect", *common).code == 1
+    assert cli("stage", "collect", *common, "--allow-missing").code == 0
     results = read_results(tree / "exp/privacy_eval/results.json")
     names = {r.condition.name for r in results.recognition}
     assert "ASR-libri_dev_asr_toy" not in names and "ASR-libri_dev_asr" in names

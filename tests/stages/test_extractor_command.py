@@ -64,7 +64,7 @@ class Tree:
 
     def run(self, verb: str, *more: object) -> Run:
         where = ("--tree", self.root, "--results", "exp", "--conf", "cosine.yaml")
-        return cli(verb, *where, "--allow-outside", *more)
+        return cli("stage", verb, *where, "--allow-outside", *more)
 
     def extract(self, form: str = "npz", *more: object, command: str | None = None) -> Run:
         text = command or f"{PYTHON} extract.py {{in}} {{out}} {form}"
@@ -249,7 +249,7 @@ def test_a_command_makes_the_vectors_of_an_attacker_beside_the_own(tree: Tree) -
 def test_a_command_needs_an_attacker_where_scores_are_the_challenges(tmp_path: Path) -> None:
     (tmp_path / "exp/asv_orig").mkdir(parents=True)
     run = cli(
-        *("xvectors", "--tree", tmp_path, "--results", "exp", "--conf", "vpc2024"),
+        *("stage", "xvectors", "--tree", tmp_path, "--results", "exp", "--conf", "vpc2024"),
         *("--anon-suffix", "_a", "--extractor", "true {in} {out}"),
     )
     assert run.code == 2 and "encoder: exp/models/NAME" in run.err
@@ -273,7 +273,7 @@ def test_nothing_is_removed_through_links(tree: Tree, tmp_path: Path) -> None:
             shutil.copy(tree.root / path, tree.root / f"{utterance}.wav")
         scp.write_text("".join(f"{utterance} {utterance}.wav\n" for utterance, _ in lines))
     where = ("--tree", tree.root, "--results", "exp", "--conf", "cosine.yaml")
-    run = cli("xvectors", *where, "--extractor", f"{PYTHON} extract.py {{in}} {{out}} npz")
+    run = cli("stage", "xvectors", *where, "--extractor", f"{PYTHON} extract.py {{in}} {{out}} npz")
     assert run.code == 1 and "3 made" in run.out and "1 failed" in run.out, run.err
     assert "--allow-outside" in run.err
     assert [path.name for path in outside.rglob("*")] == ["extracted", "mine"]

@@ -63,7 +63,7 @@ class GroupedTree:
 
     def verb(self, verb: str, *options: object) -> Run:
         tree = ("--tree", self.root, "--results", "exp", "--conf", "groups.yaml", "--out", "out")
-        return cli(verb, *tree, *options)
+        return cli("stage", verb, *tree, *options)
 
 
 @pytest.fixture(name="tree", scope="module")
@@ -285,7 +285,9 @@ def _words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [f"{s},{'ab'[i % 2] if i else ''}" for i, s in enumerate(sorted(speakers))]
     lines_to(tree / "data/g.csv", ["speaker,g", *rows])
     for verb in ("privacy-metrics", "collect"):
-        done = cli(verb, *in_tree(tree), *(["--bootstrap", 30] if verb != "collect" else []))
+        done = cli(
+            "stage", verb, *in_tree(tree), *(["--bootstrap", 30] if verb != "collect" else [])
+        )
         assert done.code == 0, done.err
     return tree
 
@@ -359,14 +361,14 @@ def test_word_errors_follow_the_labels(words: Path, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     shutil.copytree(words, tree)
     (tree / "data/g.csv").write_text("speaker,g\nnobody,a\n")
-    assert cli("collect", *in_tree(tree)).code == 1
-    done = cli("privacy-metrics", *in_tree(tree))
+    assert cli("stage", "collect", *in_tree(tree)).code == 1
+    done = cli("stage", "privacy-metrics", *in_tree(tree))
     assert done.code == 0 and "speakers are in no group of g" in done.err
-    assert cli("collect", *in_tree(tree)).code == 0
+    assert cli("stage", "collect", *in_tree(tree)).code == 0
     results = read_results(tree / "out/results.json")
     assert not any(r.groups for r in (*results.recognition, *results.verification))
     (tree / "data/libri_dev_asr/utt2spk").unlink()
-    done = cli("privacy-metrics", *in_tree(tree))
+    done = cli("stage", "privacy-metrics", *in_tree(tree))
     assert done.code == 1 and "no utt2spk, required by groups of speakers" in done.err
 
 

@@ -66,7 +66,7 @@ class Tree:
 
     def run(self, verb: str, *more: object) -> Run:
         where = ("--tree", self.root, "--results", "exp", "--conf", "small.yaml")
-        return cli(verb, *where, *more)
+        return cli("stage", verb, *where, *more)
 
     def measure(self, *more: object) -> Run:
         return self.run("measures", "--quality", "--phones", "--bootstrap", 60, *more)

@@ -689,11 +689,11 @@ def test_a_score_file_that_may_be_cut_is_noted_in_outcome_record_and_run(tree: T
     path = scores_of(tree, O_A)
     path.write_text(path.read_text()[:-3])
     options = ("--tree", tree.root, "--results", "exp", "--out", "out")
-    run = cli("privacy-metrics", *options)
+    run = cli("stage", "privacy-metrics", *options)
     assert run.code == 0
     (line,) = (line for line in run.err.splitlines() if "no newline" in line)
     assert f"now {O_A}: exp/results-now/{O_A}/scores" in line
-    collected = cli("collect", *options)
+    collected = cli("stage", "collect", *options)
     assert f"{O_A}/scores: no newline" in collected.err
     results = read_results(tree.root / "out/results.json")
     noted = {r.condition.name: len(r.remarks) for r in results.verification}
@@ -703,7 +703,7 @@ def test_a_score_file_that_may_be_cut_is_noted_in_outcome_record_and_run(tree: T
 def test_a_tree_without_scores_names_the_stage_that_computes_them(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     common = ("--tree", tree.root, "--results", "exp")
-    assert "no condition has scores yet" not in cli("privacy-metrics", *common).err
+    assert "no condition has scores yet" not in cli("stage", "privacy-metrics", *common).err
     for scores in (tree.root / "exp").rglob("scores"):
         scores.unlink()
-    assert "no condition has scores yet: stage 5" in cli("privacy-metrics", *common).err
+    assert "no condition has scores yet: stage 5" in cli("stage", "privacy-metrics", *common).err

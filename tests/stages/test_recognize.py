@@ -61,7 +61,7 @@ def speak(root: Path, name: str, text: Path) -> None:
 
 
 def run(tree: Path, verb: str, *more: object) -> Run:
-    return cli(verb, "--tree", tree, "--results", "exp", "--conf", "small.yaml", *more)
+    return cli("stage", verb, "--tree", tree, "--results", "exp", "--conf", "small.yaml", *more)
 
 
 COMMAND = f"{sys.executable} recognize.py {{in}} {{out}}"
@@ -169,7 +169,7 @@ def test_a_tree_of_2020_whose_protocol_names_the_recognizer(tmp_path: Path) -> N
     assert rates == {"original": (0, "original"), "anonymized": (n_utterances, "original")}
     assert all(r.speaker_interval for r in records)
     refused = cli(
-        *("recognize", "--tree", root, "--results", "exp", "--conf", "vpc2020"),
+        *("stage", "recognize", "--tree", root, "--results", "exp", "--conf", "vpc2020"),
         *("--recognizer", COMMAND),
     )
     assert refused.code == 1 and "docs/recognizers.md" in refused.err

@@ -44,7 +44,7 @@ class Tree:
 
     def run(self, verb: str, *more: object) -> Run:
         where = ("--tree", self.root, "--results", "exp", "--conf", "protocol.yaml")
-        return cli(verb, *where, "--allow-outside", *more)
+        return cli("stage", verb, *where, "--allow-outside", *more)
 
     def command(self, keep: int = 1000) -> str:
         (self.root / "copy.py").write_text(COPY)

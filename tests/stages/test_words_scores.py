@@ -39,7 +39,7 @@ def transcribe(tree: SpeechTree, without: str = "") -> None:
 
 
 def scored(tree: SpeechTree, *options: str) -> Path:
-    run = cli("asv-scores", *tree_options(tree), *options)
+    run = cli("stage", "asv-scores", *tree_options(tree), *options)
     assert run.code == 0, run.err
     return tree.root / tree.results / OA / "words/scores"
 
@@ -79,16 +79,16 @@ def test_without_transcripts_nothing_changes(tree: SpeechTree) -> None:
 def test_words_alone_need_no_vectors_but_to_be_named(tree: SpeechTree) -> None:
     transcribe(tree)
     tree.scp(f"{TRIALS}_anon").unlink()
-    assert cli("asv-scores", *tree_options(tree)).code == 1
+    assert cli("stage", "asv-scores", *tree_options(tree)).code == 1
     assert not list(tree.root.rglob("words"))
     assert scored(tree, "--attackers", "words").exists()
 
 
 def test_transcripts_that_are_missing(tree: SpeechTree) -> None:
-    named = cli("asv-scores", *tree_options(tree), "--attackers", "words")
+    named = cli("stage", "asv-scores", *tree_options(tree), "--attackers", "words")
     assert named.code == 0 and f"data/{ENROLLS}/text" in named.err
     transcribe(tree, without=next(iter(utterances_of(TRIALS))))
-    run = cli("asv-scores", *tree_options(tree))
+    run = cli("stage", "asv-scores", *tree_options(tree))
     assert run.code == 1 and "have no transcript" in run.err and "--attackers challenge" in run.err
     assert (tree.root / tree.results / OA / "scores").exists()
     assert not list(tree.root.rglob("words/scores"))
@@ -99,17 +99,19 @@ def test_other_words_are_scored_again_and_edited_scores_kept(tree: SpeechTree) -
     path = scored(tree)
     text = tree.root / "data" / TRIALS / "text"
     text.write_text(text.read_text().replace("word1", "word2"))
-    run = cli("asv-scores", *tree_options(tree))
+    run = cli("stage", "asv-scores", *tree_options(tree))
     assert "1 made" in run.out and "trial_transcript" in run.err
     path.write_text("edited\n")
-    assert "1 external" in cli("asv-scores", *tree_options(tree)).out
+    assert "1 external" in cli("stage", "asv-scores", *tree_options(tree)).out
     assert path.read_text() == "edited\n"
 
 
 def test_a_recognizer_is_asked_before_the_transcript(tmp_path: Path) -> None:
     protocol = load_protocol("vpc2024")
     write_demo_tree(tmp_path / "tree", protocol, speakers=2, utterances=2, systems=1)
-    run = cli("asv-scores", "--tree", tmp_path / "tree", "--results", "exp", "--conf", "vpc2024")
+    run = cli(
+        "stage", "asv-scores", "--tree", tmp_path / "tree", "--results", "exp", "--conf", "vpc2024"
+    )
     assert run.code == 0, run.err
     folder = tmp_path / "tree/exp/asv_orig/libri_dev_enrolls-libri_dev_trials_f_B1/words"
     inputs = json.loads((folder / NOTE).read_text())["inputs"]
@@ -154,7 +156,7 @@ def evaluated(root: Path, *more: str, attacker: str = "words") -> VerificationRe
     tree = ("--tree", root, *_TREE)
     scores = [("asv-scores", "--attackers", "words")] * (attacker == "words")
     for verb in (*scores, ("privacy-metrics", *more), ("collect",)):
-        run = cli(verb[0], *tree, *verb[1:])
+        run = cli("stage", verb[0], *tree, *verb[1:])
         assert run.code == 0, run.err
     records = read_results(root / "exp/privacy_eval/results.json").verification
     return next(r for r in records if r.condition.attacker == attacker)
