@@ -19,13 +19,11 @@ from ..options import (
     described,
     flag,
     job,
-    natural,
     path,
     positive,
-    replicates,
     value,
 )
-from ..stages.options import FOLDERS
+from ..stages.options import FOLDERS, MetricOptions
 
 #: Environment variable: file of the messages that a run of a recipe has logged, see `log_once`.
 LOGGED = "PRIVACY_EVAL_LOGGED"
@@ -90,10 +88,9 @@ def _formats(text: str) -> tuple[str, ...]:
     return tuple(_FORMATS[name] for name in text.split(",") if name)
 
 
-_REPLICATES = "95 %% intervals from N bootstrap replicates of speakers (at least 2; usual: 1000)"
-
 #: Options of several verbs, so that they are spelled alike.
 SHARED: dict[str, dict[str, Any]] = {
+    **described(MetricOptions),
     "--tree": path("DIR", "experiment tree; default: .", default=Path()),
     "--results": path("DIR", "folder of ASV-* or results-* folders, relative to the tree"),
     "--conf": value(
@@ -104,7 +101,6 @@ SHARED: dict[str, dict[str, Any]] = {
     "--keys": path("DIR", "folder of trial keys"),
     "--out": path("PATH", "folder relative to the tree; default: RESULTS/privacy_eval"),
     "--allow-outside": flag("follow links and paths that lead out of the tree"),
-    "--allow-missing": flag("leave out missing inputs, and log them"),
     "--allow-pipes": flag("run commands in scp files"),
     "--config": path("FILE", "options of the recipe, as it writes them to options.conf"),
     "--nj": value("N", "number of parallel jobs", type=positive, default=1),
@@ -117,7 +113,6 @@ SHARED: dict[str, dict[str, Any]] = {
     "--cache": path("DIR", "folder of downloaded models; default: the user's cache"),
     "--model": path("DIR", "plda, mean.vec, transform.mat"),
     "--backend": choice(["plda", "cosine", "euclidean"], default="plda"),
-    "--utt2spk": path("F", "speakers of trial utterances"),
     "--attackers": value(
         "ID,...",
         "attackers of the protocol: all, challenge (its own), or ids (default: challenge and, "
@@ -151,8 +146,6 @@ SHARED: dict[str, dict[str, Any]] = {
     "--front-end": value(
         "NAME", "of FILE.onnx: wespeaker, sherpa, 3dspeaker or FILE.yaml; default: its metadata"
     ),
-    "--bootstrap": value("N", _REPLICATES, type=replicates, default=0),
-    "--seed": value("N", "random seed; default: 0", type=natural, default=0),
     "--variant": choice(["challenge", "exact", "both"], default="both"),
     "--format": choice(["text", "json"], default="text"),
     "--formats": value(

@@ -24,6 +24,7 @@ from ..stages.options import (
     AttributeOptions,
     GalleryOptions,
     MeasureOptions,
+    MetricOptions,
 )
 from ..tree.discovery import suffix_hint, tree_suffixes
 from .inputs import (
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from ..check import Report
     from ..check.audio import AudioAudit
     from ..results.records import Results
-    from ..stages.privacy_metrics import Options
 
 
 _KALDI, _MCADAMS = "kaldi", "mcadams"
@@ -362,7 +362,7 @@ def recognize(arguments: argparse.Namespace) -> int:
 
 def privacy_metrics(arguments: argparse.Namespace) -> int:
     """Stage 6."""
-    from ..stages.privacy_metrics import Options, evaluate_tree, without_intervals
+    from ..stages.privacy_metrics import evaluate_tree, without_intervals
 
     experiment = load_experiment(arguments)
     protocol, utt2spk = experiment.asv.protocol, arguments.utt2spk
@@ -371,7 +371,7 @@ def privacy_metrics(arguments: argparse.Namespace) -> int:
         "groups": protocol.groups,
         "ids": protocol.ids,
     }
-    options = fill(Options, arguments, **own)
+    options = fill(MetricOptions, arguments, **own)
     if not arguments.job:
         _log_earlier_records(experiment, options)
     outcome = evaluate_tree(
@@ -425,7 +425,7 @@ def _log_remarks(arguments: argparse.Namespace, remarks: Sequence[str]) -> None:
         log(f"privacy-eval: {WARNING}{reason}: {number}: {abbreviate(names)}")
 
 
-def _log_earlier_records(experiment: Experiment, options: Options) -> None:
+def _log_earlier_records(experiment: Experiment, options: MetricOptions) -> None:
     """Log which records of earlier runs are ignored, and which lose their intervals."""
     from ..stages.collect import record_fingerprints
     from ..stages.privacy_metrics import condition_products, dropped_intervals

@@ -13,6 +13,7 @@ from ..stages.options import (
     GalleryOptions,
     McAdamsOptions,
     MeasureOptions,
+    MetricOptions,
 )
 from ..stages.recipe import STAGES as RECIPE
 from ..stages.recipe import stage_number
@@ -82,19 +83,19 @@ STAGES: dict[str, Options] = {
     },
     "asv-scores": {"shared": f"attackers {_READ}"},
     "recognize": {"shared": f"recognizer {_READ}"},
-    "privacy-metrics": {"shared": f"bootstrap seed utt2spk metric allow-missing {_JOBS}"},
+    "privacy-metrics": {"shared": f"metric {_JOBS}", "kinds": (MetricOptions,)},
     "measures": {
-        "shared": f"bootstrap seed cache {_READ}",
+        "shared": f"cache {_READ}",
         "kinds": (MeasureOptions,),
         "--audio": choice(["true", "false"], _AUDITED),
     },
     "similarity": {"shared": _READ},
     "identification": {
-        "shared": f"bootstrap seed {_READ}",
+        "shared": _READ,
         "kinds": (GalleryOptions, AmountOptions),
     },
     "attributes": {
-        "shared": f"seed {_READ}",
+        "shared": _READ,
         "kinds": (AttributeOptions,),
         "--attribute": value("FILE:COLUMN", _ATTRIBUTE, action="append", default=[]),
     },

@@ -50,7 +50,7 @@ VERBS: dict[str, Options] = {
     "identification": {
         "example": "--enroll-vectors enrolled.scp --spk2utt spk2utt --trial-vectors tests.scp "
         "--utt2spk utt2spk --backend cosine --rank 5 --bootstrap 1000",
-        "shared": "bootstrap seed model scp-base format allow-pipes allow-outside",
+        "shared": "model scp-base format allow-pipes allow-outside",
         "kinds": (GalleryOptions, AmountOptions),
         "rules": (
             ("plot", "sentences", "--plot goes with --sentences"),
@@ -74,7 +74,7 @@ VERBS: dict[str, Options] = {
     "attributes": {
         "example": "--vectors original.scp --anon-vectors anonymized.scp --utt2spk utt2spk "
         "--labels speakers.csv:gender",
-        "shared": "seed scp-base format allow-missing allow-pipes allow-outside",
+        "shared": "scp-base format allow-missing allow-pipes allow-outside",
         "kinds": (AttributeOptions,),
         "--vectors": path("SCP", "of original speech", required=True),
         "--anon-vectors": path("SCP", "of the same utterances, anonymized"),

@@ -41,7 +41,8 @@ from .asv_scores import score_products, vector_folders
 from .attackers import attacker_costs
 from .disclosure import plan_amounts, plan_attributes, plan_identification
 from .measures import plan_audits, plan_measures
-from .privacy_metrics import Options, can_align, condition_products, transcript_products
+from .options import MetricOptions
+from .privacy_metrics import can_align, condition_products, transcript_products
 from .similarity import plan_similarity
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def collect(
     from ..results.records import EmotionRecord, RecognitionRecord, Results, VerificationRecord
 
     systems, inputs = list(systems), inputs or Inputs()
-    options = Options(groups=protocol.groups)
+    options = MetricOptions(groups=protocol.groups)
     products = condition_products(systems, out, tree, options)
     why = "no record of its present scores and trials: stage 6"
     records, absent = current_records(products, VerificationRecord, inputs, why, stale)
@@ -325,7 +326,7 @@ _KINDS: dict[str, tuple[Callable[[Experiment], Iterable[Product]], str]] = {
 def record_products(experiment: Experiment) -> list[Product]:
     """Return the records of all kinds as products."""
     systems, out, tree = experiment.systems, experiment.out, experiment.asv.access.tree
-    options = Options(groups=experiment.asv.protocol.groups)
+    options = MetricOptions(groups=experiment.asv.protocol.groups)
     return [
         *condition_products(systems, out, tree, options),
         *(product for plan, _ in _KINDS.values() for product in plan(experiment)),

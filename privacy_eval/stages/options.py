@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ..choices import ATTRIBUTE_FOLDS, GENDER
-from ..options import choice, coefficient, flag, natural, option, positive, replicates, sizes, value
+from ..options import (
+    choice,
+    coefficient,
+    flag,
+    natural,
+    option,
+    path,
+    positive,
+    replicates,
+    sizes,
+    value,
+)
 
 #: Placeholders of a command that is run for a data folder: that folder, and the one to write.
 FOLDERS = ("{in}", "{out}")
@@ -23,6 +34,7 @@ _COEFFICIENT = "default: 0.8 in 2020; in 2022 from 0.5 to 0.9, by --seed and --l
 _LEVEL = "one coefficient per speaker (default), or per utterance, as for training data"
 _REFERENCE = "original: phones of the original speech (default); text: of English transcripts"
 _RANK = "hit if among the K highest scores; default: 1"
+_REPLICATES = "95 %% intervals from N bootstrap replicates of speakers (at least 2; usual: 1000)"
 _INTERVALS = "95 %% intervals from N bootstrap replicates of speakers; default: 1000"
 _FOLDS = f"of speakers, who are never in training and test; default: {ATTRIBUTE_FOLDS}"
 
@@ -52,7 +64,50 @@ class McAdamsOptions:
 
 
 @dataclass(frozen=True)
-class MeasureOptions:
+class DrawOptions:
+    """The bootstrap over speakers.
+
+    Attributes
+    ----------
+    bootstrap : int
+        Replicates; 0 for none.
+    seed : int
+    """
+
+    bootstrap: int = option(value("N", _REPLICATES, type=replicates), 0)
+    seed: int = option(value("N", "random seed; default: 0", type=natural), 0)
+
+
+@dataclass(frozen=True)
+class MetricOptions(DrawOptions):
+    """Options that affect the numbers of a record, which therefore are part of its fingerprint.
+
+    Attributes
+    ----------
+    allow_missing : bool
+        Leave out trials without scores and scores without trials, and count them.
+    utt2spk : Path or None
+        Speakers of the trial utterances, instead of `utt2spk` beside the trial key.
+    groups : tuple of str
+        `FILE:COLUMN` of the groups of speakers that are evaluated, too, relative to the tree.
+    ids : tuple of str
+        What bridges ids of scores and keys, see `pair`.
+    """
+
+    allow_missing: bool = option(flag("leave out missing inputs, and log them"), False)
+    utt2spk: Path | None = option(path("F", "speakers of trial utterances"))
+    groups: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+
+    @property
+    def made_with(self) -> dict[str, Any]:
+        """Those that the numbers of all records depend on."""
+        drawn = {"bootstrap": self.bootstrap, "seed": self.seed if self.bootstrap else 0}
+        return {**drawn, **({"groups": list(self.groups)} if self.groups else {})}
+
+
+@dataclass(frozen=True)
+class MeasureOptions(DrawOptions):
     """Options of measures of speech.
 
     Attributes
@@ -61,8 +116,6 @@ class MeasureOptions:
         Which networks run.
     phone_reference : {"original", "text"}
         Phones of the original speech, or the pronunciations of the transcripts (English).
-    bootstrap, seed : int
-        As of `privacy_metrics.Options`.
     cache : Path or None
         Folder of downloaded models.
     """
@@ -72,19 +125,15 @@ class MeasureOptions:
     phone_reference: Literal["original", "text"] = option(
         choice(["original", "text"], _REFERENCE), "original"
     )
-    bootstrap: int = 0
-    seed: int = 0
     cache: Path | None = None
 
 
 @dataclass(frozen=True)
-class GalleryOptions:
+class GalleryOptions(DrawOptions):
     """Options of identification that affect the numbers of a record.
 
     Attributes
     ----------
-    bootstrap : int
-        Replicates of the bootstrap over test speakers; 0 for none.
     rank, length : int
         See `identify`.
     distractors : str or None
@@ -94,8 +143,6 @@ class GalleryOptions:
     backend : {"plda", "cosine", "euclidean"}
     """
 
-    bootstrap: int = 0
-    seed: int = 0
     rank: int = option(value("K", _RANK, type=positive), 1)
     length: int = option(value("L", "utterances averaged per test; default: 1", type=positive), 1)
     distractors: str | None = option(value("SET|SCP", _DISTRACTORS))
@@ -105,37 +152,30 @@ class GalleryOptions:
 
 
 @dataclass(frozen=True)
-class AmountOptions:
+class AmountOptions(DrawOptions):
     """Options of error rates by the amount of speech that affect the numbers of a record.
 
     Attributes
     ----------
     sentences : tuple of int
         Numbers of utterances per test.
-    bootstrap, seed : int
-        Replicates of speakers, 0 for none, and their seed.
     """
 
     sentences: tuple[int, ...] = option(value("L,L,...", _SENTENCES, type=sizes), ())
-    bootstrap: int = 0
-    seed: int = 0
 
 
 @dataclass(frozen=True)
-class AttributeOptions:
+class AttributeOptions(DrawOptions):
     """Options of inferred attributes that affect the numbers of a record.
 
     Attributes
     ----------
     labels : str
         `gender`, of `spk2gender` of the trial sets, or `FILE:COLUMN`, relative to the tree.
-    bootstrap, seed : int
-        Replicates of speakers, and their seed.
     folds : int
         See `infer_attribute`.
     """
 
     labels: str = GENDER
     bootstrap: int = option(value("N", _INTERVALS, type=replicates), ATTRIBUTE_REPLICATES)
-    seed: int = 0
     folds: int = option(value("N", _FOLDS, type=positive), ATTRIBUTE_FOLDS)

@@ -54,6 +54,7 @@ from ..tree.discovery import find_key, first_file, score_file
 from ..version import __version__
 from .access import EXTRACTOR_ROLE
 from .attackers import ENROLLED_WORDS, RECOGNIZED, SPOKEN
+from .options import MetricOptions
 from .records import grouped_trials, label_sources, labels_in_tree, note_of, without_group
 
 if TYPE_CHECKING:
@@ -80,44 +81,12 @@ _SESSIONS = ("enrollment_sessions", "trial_sessions")
 WARNING = "warning: "
 
 
-@dataclass(frozen=True)
-class Options:
-    """Options that affect the numbers of a record, which therefore are part of its fingerprint.
-
-    Attributes
-    ----------
-    bootstrap : int
-        Replicates of the bootstrap over speakers; 0 for none.
-    allow_missing : bool
-        Leave out trials without scores and scores without trials, and count them.
-    utt2spk : Path or None
-        Speakers of the trial utterances, instead of `utt2spk` beside the trial key.
-    groups : tuple of str
-        `FILE:COLUMN` of the groups of speakers that are evaluated, too, relative to the tree.
-    ids : tuple of str
-        What bridges ids of scores and keys, see `pair`.
-    """
-
-    bootstrap: int = 0
-    seed: int = 0
-    allow_missing: bool = False
-    utt2spk: Path | None = None
-    groups: tuple[str, ...] = ()
-    ids: tuple[str, ...] = ()
-
-    @property
-    def made_with(self) -> dict[str, Any]:
-        """Those that the numbers of all records depend on."""
-        drawn = {"bootstrap": self.bootstrap, "seed": self.seed if self.bootstrap else 0}
-        return {**drawn, **({"groups": list(self.groups)} if self.groups else {})}
-
-
 def evaluate_tree(
     systems: Iterable[System],
     out: Path,
     *,
     tree: Path,
-    options: Options = Options(),
+    options: MetricOptions = MetricOptions(),
     run: Run = Run(),
     inputs: Inputs | None = None,
 ) -> Outcome:
@@ -133,7 +102,7 @@ def evaluate_tree(
         Where `records/` is written.
     tree : Path
         Folder that the paths in records are relative to.
-    options : Options
+    options : MetricOptions
     run : Run
         Job split, dry run and progress.
     inputs : Inputs, optional
@@ -168,7 +137,7 @@ def evaluate_tree(
 
 
 def condition_products(
-    systems: Iterable[System], out: Path, tree: Path, options: Options = Options()
+    systems: Iterable[System], out: Path, tree: Path, options: MetricOptions = MetricOptions()
 ) -> list[Product]:
     """The records of all conditions."""
     systems = list(systems)
@@ -181,7 +150,9 @@ def condition_products(
     ]
 
 
-def dropped_intervals(fingerprints: Iterable[Fingerprint | None], options: Options) -> Counter[int]:
+def dropped_intervals(
+    fingerprints: Iterable[Fingerprint | None], options: MetricOptions
+) -> Counter[int]:
     """Count the records that lose the intervals of an earlier run because `options` request no
     bootstrap, by the number of its replicates."""
     numbers = [
@@ -190,13 +161,13 @@ def dropped_intervals(fingerprints: Iterable[Fingerprint | None], options: Optio
     return Counter(number for number in numbers if isinstance(number, int) and number)
 
 
-def condition_cost(condition: ConditionFiles, options: Options = Options()) -> float:
+def condition_cost(condition: ConditionFiles, options: MetricOptions = MetricOptions()) -> float:
     """Estimate the cost of a condition from the size of its score file."""
     return metrics_cost(estimate_lines(condition.scores), options.bootstrap)
 
 
 def evaluate_trials(
-    trials: Trials, options: Options, utt2spk: Path | Loaded | None, ties: Mapping[str, float]
+    trials: Trials, options: MetricOptions, utt2spk: Path | Loaded | None, ties: Mapping[str, float]
 ) -> dict[Variant, Evaluation]:
     """Compute all metrics of paired trials in both variants; speakers as `with_speakers`."""
     from ..io.scores import with_speakers
@@ -240,7 +211,7 @@ class _ConditionRecord:
     files: ConditionFiles
     folder: Path
     tree: Path
-    options: Options
+    options: MetricOptions
 
     @property
     def condition(self) -> TrialCondition:
@@ -417,7 +388,7 @@ class _ConditionRecord:
 
 
 def _groups(
-    trials: Trials, options: Options, tree: Path, utt2spk: Path | Loaded | None
+    trials: Trials, options: MetricOptions, tree: Path, utt2spk: Path | Loaded | None
 ) -> tuple[dict[str, dict[str, GroupSummary]], dict[str, GroupErrors], list[str]]:
     """Compute the metrics by group of every column of metadata that names a speaker, and the error
     rates at common thresholds; also return remarks on speakers without a group."""
@@ -470,7 +441,7 @@ class _Transcribed:
     transcripts: Transcripts
     path: Path
     tree: Path
-    options: Options
+    options: MetricOptions
 
     def product(self) -> Product:
         condition = self.files.condition
@@ -523,7 +494,7 @@ class _Transcribed:
 
 
 def transcript_products(
-    systems: Iterable[System], out: Path, tree: Path, options: Options = Options()
+    systems: Iterable[System], out: Path, tree: Path, options: MetricOptions = MetricOptions()
 ) -> dict[RecognitionCondition, Product]:
     """Return the word errors of the recognized sets with transcripts, also by groups of speakers;
     sets that have rates only if words can be aligned."""

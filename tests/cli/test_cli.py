@@ -53,7 +53,8 @@ from privacy_eval.metrics import of_kind
 from privacy_eval.protocol.protocol import bundled, load_protocol
 from privacy_eval.protocol.published import published_names
 from privacy_eval.stages import recipe as recipe_table
-from privacy_eval.stages.privacy_metrics import Options, evaluate_tree
+from privacy_eval.stages.options import MetricOptions
+from privacy_eval.stages.privacy_metrics import evaluate_tree
 from privacy_eval.stages.recipe import STAGES, parse_stage, stage_number
 
 KEYS = [
@@ -393,7 +394,7 @@ def test_the_stages_of_a_number_get_the_options_that_they_have() -> None:
 
 
 def test_options_are_the_keywords_of_the_functions() -> None:
-    own = {f.name for f in fields(Options)} - {"groups"}  # which a protocol names
+    own = {f.name for f in fields(MetricOptions)} - {"groups"}  # which a protocol names
     inner = {"systems", "options", "progress", "dry_run"}
     keywords = set(signature(evaluate_tree).parameters) - inner - {"run", "inputs"} | {"job", "nj"}
     keywords |= {"cmd", "log_dir", "isolate", "details", "config"}

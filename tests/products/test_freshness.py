@@ -73,7 +73,8 @@ from privacy_eval.stages.anonymize import McAdams, anonymize_data
 from privacy_eval.stages.asv_scores import make_scores, train_backends
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.disclosure import GalleryOptions, plan_identification
-from privacy_eval.stages.privacy_metrics import Options, condition_cost, evaluate_tree
+from privacy_eval.stages.options import MetricOptions
+from privacy_eval.stages.privacy_metrics import condition_cost, evaluate_tree
 from privacy_eval.stages.similarity import plan_similarity, trial_set_cost
 from privacy_eval.stages.subsets import make_subsets
 from privacy_eval.stages.xvectors import make_vectors
@@ -532,7 +533,7 @@ def test_inputs_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     systems = find_systems(tree.root, tree.root / "exp", tree.protocol)
     out = tree.root / "out"
-    options = Options(bootstrap=2)
+    options = MetricOptions(bootstrap=2)
     stages: dict[str, Callable[[], object]] = {
         "evaluate": lambda: evaluate_tree(systems, out, tree=tree.root, options=options),
         "evaluate again": lambda: evaluate_tree(systems, out, tree=tree.root, options=options),

@@ -49,7 +49,8 @@ from privacy_eval.results.arrays import DET_BAND, StoredArrays
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results, VerificationRecord, merge
 from privacy_eval.stages.collect import collect
-from privacy_eval.stages.privacy_metrics import Options, evaluate_tree
+from privacy_eval.stages.options import MetricOptions
+from privacy_eval.stages.privacy_metrics import evaluate_tree
 from privacy_eval.tree.discovery import find_systems
 
 PUBLISHED = cells_from_published(load_published_results("vpc2020"))
@@ -432,7 +433,7 @@ def test_a_ranking_of_nothing_is_empty(protocol: Protocol) -> None:
 # --- from evaluation
 
 
-def evaluated(tree: Tree, options: Options) -> Results:
+def evaluated(tree: Tree, options: MetricOptions) -> Results:
     protocol = small_protocol(tree.root)
     found = find_systems(tree.root, tree.root / "exp", protocol)
     outcome = evaluate_tree(found, tree.root / "out", tree=tree.root, options=options)
@@ -445,7 +446,7 @@ def evaluated(tree: Tree, options: Options) -> Results:
 def test_evaluation_stores_the_replicates_and_their_design(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     tree.libri("exp/results-other")
-    results = evaluated(tree, Options(bootstrap=30, seed=4))
+    results = evaluated(tree, MetricOptions(bootstrap=30, seed=4))
     curves = StoredArrays([(results, tmp_path / "out" / "results.json")])
     for record in results.verification:
         arrays = curves.of(record)
@@ -467,7 +468,7 @@ def test_evaluation_stores_the_replicates_and_their_design(tmp_path: Path) -> No
 
 def test_no_replicates_are_stored_without_a_bootstrap(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
-    results = evaluated(tree, Options())
+    results = evaluated(tree, MetricOptions())
     curves = StoredArrays([(results, tmp_path / "out" / "results.json")])
     assert len(results.verification) == 3
     for record in results.verification:

@@ -43,7 +43,8 @@ from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results, VerificationRecord, merge
 from privacy_eval.stages.collect import collect
-from privacy_eval.stages.privacy_metrics import Options, evaluate_tree
+from privacy_eval.stages.options import MetricOptions
+from privacy_eval.stages.privacy_metrics import evaluate_tree
 from privacy_eval.tree.discovery import find_systems
 
 CONFIG = load_protocol("vpc2020")
@@ -464,7 +465,7 @@ def test_low_eers_are_said_to_have_too_short_intervals(tree: Tree) -> None:
     folder = tree.root / f"exp/results-now/{O_A}/listeners"
     lines_to(folder / "scores", (f"{s} {u} {int(kind == 'target')}" for s, u, kind in lines))
     systems = find_systems(tree.root, tree.root / "exp", ONE_SET)
-    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=Options(bootstrap=20))
+    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=MetricOptions(bootstrap=20))
     data = report_data(
         collect(systems, tree.root / "out", ONE_SET, tree=tree.root), tree.root / "out"
     )
@@ -498,7 +499,7 @@ def test_the_headline_says_that_the_strongest_attacker_reverses_the_order(tree: 
         original = folder / O_A.removesuffix("_anon")
         lines_to(original / "listeners/scores", strong(0.1, 4))
     systems = find_systems(tree.root, tree.root / "exp", ONE_SET)
-    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=Options(bootstrap=20))
+    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=MetricOptions(bootstrap=20))
     results = collect(systems, tree.root / "out", ONE_SET, tree=tree.root)
     data = report_data(results, tree.root / "out")
     screen = front(data)
@@ -524,7 +525,7 @@ def test_the_headline_says_that_the_strongest_attacker_reverses_the_order(tree: 
 def test_the_lowest_eer_is_corrected_where_there_are_replicates(tree: Tree, bootstrap: int) -> None:
     scores_of_listeners(tree)
     systems = find_systems(tree.root, tree.root / "exp", ONE_SET)
-    options = Options(bootstrap=bootstrap)
+    options = MetricOptions(bootstrap=bootstrap)
     evaluate_tree(systems, tree.root / "out", tree=tree.root, options=options)
     results = collect(systems, tree.root / "out", ONE_SET, tree=tree.root)
     data = report_data(results, tree.root / "out")
@@ -559,7 +560,7 @@ def test_the_lowest_eer_leads_everywhere_and_the_corrected_one_is_named(tree: Tr
         lines_to(folder / path / "scores", strong(0.9, seed))
     lines_to(folder / O_A.removesuffix("_anon") / "listeners/scores", strong(9.0, 5))
     systems = find_systems(tree.root, tree.root / "exp", ONE_SET)
-    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=Options(bootstrap=50))
+    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=MetricOptions(bootstrap=50))
     results = collect(systems, tree.root / "out", ONE_SET, tree=tree.root)
     data = report_data(results, tree.root / "out")
     ((_, row),) = data.tried.items()
@@ -590,7 +591,7 @@ def test_the_gate_does_not_pass_by_the_correction(tree: Tree, interval: Any) -> 
     for seed, path in enumerate((A_A, O_A, f"{O_A}/listeners"), start=1):
         lines_to(folder / path / "scores", strong(0.9, seed))
     systems = find_systems(tree.root, tree.root / "exp", ONE_SET)
-    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=Options(bootstrap=50))
+    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=MetricOptions(bootstrap=50))
     results = collect(systems, tree.root / "out", ONE_SET, tree=tree.root)
     ((_, row),) = report_data(results, tree.root / "out").tried.items()
     assert row.strongest is not None and row.strongest.minimum < row.strongest.corrected

@@ -36,8 +36,8 @@ from privacy_eval.products.freshness import NOTE, Outcome, Run
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.stages.collect import collect
+from privacy_eval.stages.options import MetricOptions
 from privacy_eval.stages.privacy_metrics import (
-    Options,
     condition_products,
     evaluate_tree,
     evaluate_trials,
@@ -59,10 +59,10 @@ def scores_of(tree: Tree, name: str) -> Path:
     return tree.root / "exp/results-now" / name / "scores"
 
 
-PLAIN = Options()
+PLAIN = MetricOptions()
 
 
-def run(tree: Tree, out: str = "out", options: Options = PLAIN, **how: Any) -> Outcome:
+def run(tree: Tree, out: str = "out", options: MetricOptions = PLAIN, **how: Any) -> Outcome:
     systems = find_systems(tree.root, tree.root / "exp", CONFIG)
     return evaluate_tree(systems, tree.root / out, tree=tree.root, options=options, run=Run(**how))
 
@@ -186,37 +186,37 @@ def test_a_copy_of_the_key_that_differs_is_an_error(tree: Tree, copy: str) -> No
 @pytest.mark.parametrize(
     "options",
     [
-        Options(allow_missing=True),
-        Options(bootstrap=3),
-        Options(bootstrap=3, seed=1),
-        Options(bootstrap=4),
+        MetricOptions(allow_missing=True),
+        MetricOptions(bootstrap=3),
+        MetricOptions(bootstrap=3, seed=1),
+        MetricOptions(bootstrap=4),
     ],
 )
-def test_changed_options_recompute_records(tree: Tree, options: Options) -> None:
-    run(tree, options=Options(bootstrap=3, seed=7))
+def test_changed_options_recompute_records(tree: Tree, options: MetricOptions) -> None:
+    run(tree, options=MetricOptions(bootstrap=3, seed=7))
     assert set(run(tree, options=options).made) == NAMES
     assert set(run(tree, options=options).current) == NAMES
 
 
 def test_a_seed_without_a_bootstrap_changes_nothing(tree: Tree) -> None:
     run(tree)
-    assert set(run(tree, options=Options(seed=9)).current) == NAMES
+    assert set(run(tree, options=MetricOptions(seed=9)).current) == NAMES
 
 
 def test_changed_speakers_recompute_records_only_with_a_bootstrap(tree: Tree) -> None:
     run(tree, "plain")
-    run(tree, "boot", Options(bootstrap=3))
+    run(tree, "boot", MetricOptions(bootstrap=3))
     utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
     utt2spk.write_text(utt2spk.read_text() + "another s9\n")
     assert run(tree, "plain").made == []
-    assert set(run(tree, "boot", Options(bootstrap=3)).made) == NAMES
+    assert set(run(tree, "boot", MetricOptions(bootstrap=3)).made) == NAMES
 
 
 # --- shares, processes, failures
 
 
 def test_processes_do_not_change_a_byte(tree: Tree) -> None:
-    options = Options(bootstrap=5, seed=1)
+    options = MetricOptions(bootstrap=5, seed=1)
     one, two = run(tree, "one", options), run(tree, "two", options, nj=2)
     assert one == two
     assert snapshot(tree.root / "one") == snapshot(tree.root / "two")
@@ -253,7 +253,7 @@ def test_rows_are_bounded_by_the_trial_key(tree: Tree, form: str, allow_missing:
     key = tree.root / "data/libri_dev_trials_f/trials"
     rows = b"a b 1\n" * 2_000_000
     path.write_bytes(gzip.compress(rows) if form == "gzip" else rows)
-    outcome = run(tree, options=Options(allow_missing=allow_missing))
+    outcome = run(tree, options=MetricOptions(allow_missing=allow_missing))
     (failure,) = outcome.failed.values()
     trials = len(key.read_text().splitlines())
     match = re.match(rf"{path}:(\d+): more than \d+ lines \({key} has only {trials} ", failure)
@@ -322,7 +322,7 @@ def test_what_is_left_out_is_recorded(tree: Tree) -> None:
     (failure,) = run(tree).failed.values()
     assert "2 trials without a score" in failure
     assert "1 scores without a trial" in failure
-    assert run(tree, options=Options(allow_missing=True)).failed == {}
+    assert run(tree, options=MetricOptions(allow_missing=True)).failed == {}
     record = json.loads(record_of(tree, O_A).read_text())
     assert (record["trials_without_score"], record["scores_without_trial"]) == (2, 1)
     assert record["provenance"]["options"]["allow_missing"] is True
@@ -344,7 +344,7 @@ def test_ids_that_differ_by_rule(tree: Tree) -> None:
     path.write_text("".join(f"{s} {u}.wav {score}\n" for s, u, score in fields))
     (failure,) = run(tree).failed.values()
     assert "--ids strip-extension" in failure
-    bridged = run(tree, options=Options(ids=("strip-extension",)))
+    bridged = run(tree, options=MetricOptions(ids=("strip-extension",)))
     assert bridged.failed == {} and set(bridged.made) == NAMES
     assert json.loads(record_of(tree, O_A).read_text())["metrics"] == whole["metrics"]
 
@@ -364,7 +364,7 @@ def test_what_was_not_evaluated_is_left_out(tree: Tree) -> None:
 
 
 def test_intervals_of_the_bootstrap(tree: Tree) -> None:
-    run(tree, options=Options(bootstrap=20, seed=1))
+    run(tree, options=MetricOptions(bootstrap=20, seed=1))
     record = json.loads(record_of(tree, A_A).read_text())
     for variant in ("challenge", "exact"):
         assert list(record["speaker_intervals"][variant]) == list(of_kind("scores"))
@@ -372,7 +372,7 @@ def test_intervals_of_the_bootstrap(tree: Tree) -> None:
             assert float(low) <= float(high)
     assert record["provenance"]["options"] == {"bootstrap": 20, "seed": 1, "allow_missing": False}
     assert record["provenance"]["inputs"]["utt2spk"]["path"] == "data/libri_dev_trials_f/utt2spk"
-    other = run(tree, "other", Options(bootstrap=20, seed=2))
+    other = run(tree, "other", MetricOptions(bootstrap=20, seed=2))
     assert other.failed == {}
     changed = json.loads(record_of(tree, A_A, "other").read_text())
     assert changed["speaker_intervals"] != record["speaker_intervals"]
@@ -382,7 +382,7 @@ def test_intervals_of_the_bootstrap(tree: Tree) -> None:
 def test_speakers_that_change_meanwhile_are_those_of_the_digest(tree: Tree) -> None:
     """Changed on disk between hashing and the bootstrap: the record is of the content that its
     digest names, and stale."""
-    options = Options(bootstrap=20, seed=1)
+    options = MetricOptions(bootstrap=20, seed=1)
     systems = find_systems(tree.root, tree.root / "exp", CONFIG)
     out, inputs = tree.root / "out", Inputs()
     run(tree, options=options)
@@ -398,18 +398,18 @@ def test_speakers_that_change_meanwhile_are_those_of_the_digest(tree: Tree) -> N
 def test_a_bootstrap_needs_speakers(tree: Tree) -> None:
     utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
     utt2spk.unlink()
-    (failure,) = run(tree, options=Options(bootstrap=3)).failed.values()
+    (failure,) = run(tree, options=MetricOptions(bootstrap=3)).failed.values()
     assert failure.startswith(f"{utt2spk}: no such file")
     assert "--utt2spk" in failure and "--columns trial_speaker=" in failure
     named = lines_to(tree.root / "speakers", (f"{u} {s}" for u, s in utterances().items()))
-    assert run(tree, options=Options(bootstrap=3, utt2spk=named)).failed == {}
+    assert run(tree, options=MetricOptions(bootstrap=3, utt2spk=named)).failed == {}
 
 
 def test_an_utterance_without_a_speaker(tree: Tree) -> None:
     utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
     lines = utt2spk.read_text().splitlines()
     utt2spk.write_text("\n".join(lines[:5]) + "\n")
-    (failure,) = set(run(tree, options=Options(bootstrap=3)).failed.values())
+    (failure,) = set(run(tree, options=MetricOptions(bootstrap=3)).failed.values())
     assert failure == (
         f"{utt2spk}: 7 trial utterances have no speaker: s2-u2, s3-u0, s3-u1, s3-u2, s4-u0, ..."
     )
@@ -418,12 +418,12 @@ def test_an_utterance_without_a_speaker(tree: Tree) -> None:
 def test_speakers_that_contradict_the_key(tree: Tree) -> None:
     utt2spk = tree.root / "data/libri_dev_trials_f/utt2spk"
     utt2spk.write_text(utt2spk.read_text().replace("s1-u0 s1", "s1-u0 s2"))
-    (failure,) = set(run(tree, options=Options(bootstrap=3)).failed.values())
+    (failure,) = set(run(tree, options=MetricOptions(bootstrap=3)).failed.values())
     assert "2 trials contradict their speakers" in failure
 
 
 def test_one_replicate_is_no_bootstrap(tree: Tree) -> None:
-    assert len(run(tree, options=Options(bootstrap=1)).failed) == 3
+    assert len(run(tree, options=MetricOptions(bootstrap=1)).failed) == 3
 
 
 # --- collecting
@@ -526,7 +526,7 @@ def test_no_byte_depends_on_the_folder(tmp_path: Path) -> None:
     found = []
     for name in ("here", "somewhere/else entirely"):
         tree = three_conditions(tmp_path / name)
-        run(tree, options=Options(bootstrap=4, seed=3))
+        run(tree, options=MetricOptions(bootstrap=4, seed=3))
         write_outputs(collected(tree), tree.root / "out")
         found.append(snapshot(tree.root / "out"))
     assert found[0] == found[1]
@@ -574,11 +574,11 @@ def test_a_system_with_an_unknown_mark_fails_alone(tmp_path: Path) -> None:
 
 def test_allow_missing_keeps_complete_records_current(tree: Tree) -> None:
     run(tree)
-    assert run(tree, options=Options(allow_missing=True)).made == []
+    assert run(tree, options=MetricOptions(allow_missing=True)).made == []
     scores = tree.root / "exp/results-now" / O_A / "scores"
     lines_to(scores, scores.read_text().splitlines()[1:])
-    assert run(tree, options=Options(allow_missing=True)).made == [f"now {O_A}"]
-    assert run(tree, options=Options(allow_missing=True)).made == []
+    assert run(tree, options=MetricOptions(allow_missing=True)).made == [f"now {O_A}"]
+    assert run(tree, options=MetricOptions(allow_missing=True)).made == []
     assert len(run(tree).failed) == 1
 
 
@@ -588,7 +588,7 @@ def test_speakers_for_keys_of_a_folder_come_from_the_data(tmp_path: Path) -> Non
     lines_to(trials.parent / "utt2spk", (f"{u} {s}" for u, s in utterances().items()))
     (tree.root / "keys-2020").mkdir()
     trials.rename(tree.root / "keys-2020/libri_dev_trials_f")
-    outcome = run(tree, options=Options(bootstrap=2))
+    outcome = run(tree, options=MetricOptions(bootstrap=2))
     assert (len(outcome.made), outcome.failed) == (3, {})
 
 
