@@ -7,7 +7,9 @@ import base64
 import contextlib
 import csv
 import io
+import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -105,6 +107,19 @@ def cli(*arguments: object) -> Run:
         except SystemExit as stop:
             code = int(stop.code or 0)
     return Run(code, out.getvalue(), err.getvalue())
+
+
+def printed(text: str) -> list[dict[str, str]]:
+    """The rows of the tables that a verb prints as text, up to a blank line, by title."""
+    lines, rows = text.splitlines(), []
+    for number, line in enumerate(lines):
+        if line.startswith("---"):
+            columns = [slice(*found.span()) for found in re.finditer("-+", line)]
+            titles = [lines[number - 1][column].strip() for column in columns]
+            for row in itertools.takewhile(bool, lines[number + 1 :]):
+                cells = (row[column].strip() for column in columns)
+                rows.append(dict(zip(titles, cells, strict=True)))
+    return rows
 
 
 def write_outputs(results: Results, out: Path) -> list[Path]:

@@ -112,12 +112,15 @@ class Inferences(Printed, dict[str, AttributeInference]):
 
     def to_rows(self) -> list[dict[str, Any]]:
         """List UAR, mutual information (bits) and risk with their intervals."""
-        return [
-            {"situation": name, "uar": of.uar, "low": of.interval[0], "high": of.interval[1]}
-            | {"bits": of.bits, "risk": of.risk.value}
-            | {"risk_low": of.risk.low, "risk_high": of.risk.high}
-            for name, of in self.items()
-        ]
+        rows = []
+        for name, of in self.items():
+            uar = dict(zip(("value", "low", "high"), (of.uar, *of.interval), strict=True))
+            rows += [
+                {"situation": name, "metric": "attribute_uar", **uar},
+                {"situation": name, "metric": "attribute_bits", "value": of.bits},
+                {"situation": name, "metric": "inference_risk", **vars(of.risk)},
+            ]
+        return rows
 
 
 def infer_attribute(

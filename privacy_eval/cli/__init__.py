@@ -4,9 +4,10 @@ Results go to stdout, progress and messages to stderr. Exit code 0: done; 1: bad
 named in the message; 2: wrong usage; 130: interrupted.
 
 A verb is a row of options in `VERBS` of a module, and its function `run_VERB(arguments)`, which
-returns the exit code. Imports that only the latter needs are inside it: a recipe starts dozens of
-commands, and `--help` must respond at once. A stage is a row of `stages.STAGES`, and a function of
-`stage_runs`; a verb of the same name is of single files.
+returns the exit code or, on single files, what it found, which is printed in any format. Imports
+that only the latter needs are inside it: a recipe starts dozens of commands, and `--help` must
+respond at once. A stage is a row of `stages.STAGES`, and a function of `stage_runs`; a verb of the
+same name is of single files.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ..errors import InputWarning, OutputError, PrivacyEvalError, UsageError
 from ..version import __version__
 from .config import expand_config, option_names, refuse_repeated
 from .jobs import OUTPUT_ERROR
-from .options import HelpFormatter, add_options, check_rules, log
+from .options import HelpFormatter, add_options, check_rules, log, print_found
 from .stages import STAGES, TREE, run_stage, stage_commands
 
 #: The verbs by purpose.
@@ -134,7 +135,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         for one, others in commands(words):
             arguments = parse(one, others)
             with _user_metrics(arguments), _logged_warnings():
-                code = max(code, arguments.run(arguments))
+                done = arguments.run(arguments)
+                if not isinstance(done, int):
+                    print_found(done, arguments.format)
+                    done = 0
+                code = max(code, done)
             sys.stdout.flush()
             if code > 1:
                 break

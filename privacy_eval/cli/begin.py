@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UsageError, abbreviate
 from ..options import flag, number, one_of, path, value
-from .options import Options, log, print_json, progress
+from .options import Options, log, print_found, progress
 
 if TYPE_CHECKING:
     from ..check.selftest import Case
@@ -100,24 +100,20 @@ def run_init(arguments: argparse.Namespace) -> int:
 
 def run_selftest(arguments: argparse.Namespace) -> int:
     from ..check.selftest import run_selftest, summary, versions
+    from ..report.single_files import Found, text_table
 
     cases = run_selftest()
     failed = [case for case in cases if not case.passed]
-    if arguments.format == "json":
-        plain = {
-            "passed": len(cases) - len(failed),
-            "failed": len(failed),
-            "cases": [_plain(case) for case in cases],
-            "versions": versions(),
-            "summary": summary(cases),
-        }
-        print_json(plain)
-    else:
-        _print_table(cases)
-        for case in failed:
-            reason = case.error or f"{case.digits} digits agree, {case.needed} are needed"
-            print(f"failed: {case.name} ({case.tool}): {reason}")
-        print(f"to paste into an issue: {summary(cases)}")
+    rows = [_plain(case) for case in cases]
+    plain = {"passed": len(cases) - len(failed), "failed": len(failed), "cases": rows}
+    plain |= {"versions": versions(), "summary": summary(cases)}
+    notes = ["digits: the fewest decimals that agree, or significant digits of values above 1"]
+    for case in failed:
+        reason = case.error or f"{case.digits} digits agree, {case.needed} are needed"
+        notes.append(f"failed: {case.name} ({case.tool}): {reason}")
+    notes.append(f"to paste into an issue: {summary(cases)}")
+    table = text_table("selftest", "Agreement with other programs", {"": _by_tool(cases)}, notes)
+    print_found(Found(plain, rows, [table]), arguments.format)
     return 1 if failed else 0
 
 
@@ -126,9 +122,8 @@ def _plain(case: Case) -> dict[str, object]:
     return {**values, "passed": case.passed, **({"error": case.error} if case.error else {})}
 
 
-def _print_table(cases: list[Case]) -> None:
-    """Print a row for each tool and quantity, with the fewest digits of all its data."""
-    from tabulate import tabulate
+def _by_tool(cases: list[Case]) -> list[dict[str, str]]:
+    """Format a row for each tool and quantity, with the fewest digits of all its data."""
 
     def tool_and_quantity(case: Case) -> tuple[str, str]:
         return case.tool, case.name.split(": ")[-1]
@@ -136,12 +131,11 @@ def _print_table(cases: list[Case]) -> None:
     rows = []
     for (tool, quantity), group in groupby(sorted(cases, key=tool_and_quantity), tool_and_quantity):
         some = list(group)
-        fewest = min(case.digits for case in some)
         names = abbreviate([case.name for case in some if not case.passed])
-        rows.append((tool, quantity, len(some), fewest, f"FAILED: {names}" if names else ""))
-    headers = ("other program", "quantity", "cases", "digits", "")
-    print(tabulate(rows, headers=headers, disable_numparse=True))
-    print("digits: the fewest decimals that agree, or significant digits of values above 1")
+        row = {"other program": tool, "quantity": quantity, "cases": str(len(some))}
+        row["digits"] = str(min(case.digits for case in some))
+        rows.append(row | {"failed": names})
+    return rows
 
 
 def run_demo_tree(arguments: argparse.Namespace) -> int:

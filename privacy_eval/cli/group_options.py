@@ -1,8 +1,8 @@
-"""Groups of speakers in verbs on single files: the option, caveats, and tables of rates."""
+"""Groups of speakers in verbs on single files: the option, caveats, and rates as measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted
@@ -11,7 +11,10 @@ from .options import log
 
 if TYPE_CHECKING:
     from ..io.user_tables import Labels
+    from ..report.table import Table
 
+#: Of `plain_groups`, by the column of the labels.
+Groups = Mapping[str, Mapping[str, Any]]
 
 _COLUMN = "also by groups of speakers: a column of a CSV, or spk2gender; may be repeated"
 #: The option that names the groups.
@@ -60,34 +63,28 @@ def plain_groups(
     return {"groups": groups, "caveats": group_caveats(speakers, labels.column, without)}
 
 
-def print_rates(
-    column: str, plain: Mapping[str, Any], counts: Mapping[str, str], rates: Mapping[str, str]
-) -> None:
-    """Print the values of `plain_groups` as a table.
+def group_rows(groups: Groups, rates: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the rates of groups as measurements.
 
-    Parameters
-    ----------
-    counts, rates : mapping of str to str
-        Headings by key; the bounds of a rate are in `<key>_interval`, if there are any.
+    `rates`: their names, and those of the sizes of their galleries, if they have some.
     """
-    from tabulate import tabulate
+    for column, of_column in groups.items():
+        for name, of in of_column["groups"].items():
+            counts = {f"n_{k.removeprefix('n_')}": v for k, v in of.items() if isinstance(v, int)}
+            for key, size in rates.items():
+                low, high = of.get(f"{key}_interval") or (None, None)
+                gallery = {"gallery": of[size]} if size else {}
+                row = {"group_by": column, "group": name, "metric": key.removesuffix("_equal")}
+                yield {**row, **gallery, "value": of[key], "low": low, "high": high, **counts}
 
-    from ..metrics import METRICS
 
-    percent = METRICS["eer"]
+def group_tables(groups: Groups, rates: Mapping[str, str], *notes: str) -> list[Table]:
+    """Return a table of the rates of `group_rows` by every column."""
+    from ..report.single_files import number_table
 
-    def rate(of: Mapping[str, Any], key: str) -> str:
-        if of[key] is None:
-            return "n/a"
-        return f"{percent.format(of[key])} {percent.interval(of.get(f'{key}_interval'))}".rstrip()
-
-    rows = [
-        (name, *("n/a" if of[k] is None else of[k] for k in counts), *(rate(of, k) for k in rates))
-        for name, of in plain["groups"].items()
-    ]
-    print(f"\n# by {column}")
-    heads = (column, *counts.values(), *rates.values())
-    print(tabulate(rows, headers=heads, disable_numparse=True))
-    for caveat in plain["caveats"]:
-        print(f"caveat: {caveat}")
-    print("caveat: differences between groups are not tested")
+    tables = []
+    for number, (column, of_column) in enumerate(groups.items()):
+        caveats = [*of_column["caveats"], "differences between groups are not tested", *notes]
+        rows = [*group_rows({column: of_column}, rates)]
+        tables.append(number_table(f"groups_{number}", f"By {column}", rows, caveats))
+    return tables

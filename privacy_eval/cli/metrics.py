@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,14 +14,14 @@ from ..errors import UsageError, counted, located
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from ..options import choice, flag, number, path, value
 from .group_options import BY, check_groups, group_caveats, read_by
-from .options import Options, check_plot, few_replicates, log, print_json, refuse_given
+from .options import Options, check_plot, few_replicates, log, refuse_given
 
 if TYPE_CHECKING:
-    from ..attackers.fusion import Strongest
     from ..metrics import Evaluation, Metric, Trials, TrialScores, Variant
     from ..metrics.eer import SpeakerEer
-    from ..metrics.evaluation import Comparison
     from ..metrics.groups import GroupReport
+    from ..report.single_files import Found
+    from ..report.table import Table
 
 _COLUMNS = (
     "names of the columns enrolled, utterance, score, label, trial_speaker ... of scores and key, "
@@ -32,7 +32,6 @@ _VERSUS = "scores of another system for the same trials: paired test; may be rep
 _P_TARGET = "min DCF at this prior of targets; may be repeated"
 _COST = "cost of a {}, of every --p-target or one for each; default: 1"
 _METRICS = "print only these metrics, by their keys (as --format json prints them); default: all"
-_FORMAT = "csv: a row per system, variant and metric, rates as fractions; latex: booktabs"
 _SEVERAL = "score file; - is stdin; several, of different attackers, with --strongest"
 _STRONGEST = "the lowest EER of several attackers, and corrected for the choice among them"
 _DIALECTS = "also EER and min DCF as Kaldi, SpeechBrain, NIST and others define them"
@@ -105,7 +104,7 @@ VERBS: dict[str, Options] = {
         "--c-fa": value("C", _COST.format("false alarm"), action="append", type=number),
         "--plot": path("FILE", "also plot DET curves and ECE profiles: a pdf, png or tex file"),
         "--metrics": value("KEY,...", _METRICS, type=_keys),
-        "--format": choice(["text", "csv", "json", "latex"], _FORMAT, type=_output_format),
+        "--format": {"type": _output_format},
     },
 }
 
@@ -211,40 +210,33 @@ def _of_arrays(arguments: argparse.Namespace) -> TrialScores:
     return TrialScores(*map(unit, arrays))
 
 
-def run_metrics(arguments: argparse.Namespace) -> int:
-    """Print the metrics of a score file, of two arrays, or of counts."""
+def run_metrics(arguments: argparse.Namespace) -> Found:
+    """Find the metrics of a score file, of two arrays, or of counts."""
     if arguments.counts is not None:
-        return _run_on_counts(arguments)
+        return _of_counts(arguments)
     check_plot(arguments.plot)
-    if arguments.format in ("csv", "latex"):
-        refuse_given(arguments, _BESIDE, "goes with --format text or json")
+    if arguments.format == "csv":
+        refuse_given(arguments, _BESIDE, "does not go with --format csv")
     if arguments.target is None:
-        return _run_on_file(arguments)
+        return _of_files(arguments)
     refuse_given(arguments, (*_OF_FILES, "strongest", "by"), "goes with --scores")
     from ..metrics.evaluation import evaluate_variants
     from ..metrics.registry import registered
 
     with registered(operating_points(arguments)):
-        _check_keys(arguments)
-        evaluated = {str(arguments.target): evaluate_variants(_of_arrays(arguments))}
-        _show(arguments, evaluated, {})
-        _write_plot(arguments, evaluated)
-    return 0
+        return _found(arguments, {str(arguments.target): evaluate_variants(_of_arrays(arguments))})
 
 
-def _run_on_counts(arguments: argparse.Namespace) -> int:
-    """Print the metrics of counted scores in their brackets."""
-    from tabulate import tabulate
-
+def _of_counts(arguments: argparse.Namespace) -> Found:
+    """Find the metrics of counted scores in their brackets."""
     from ..io.counts import read_counts
     from ..metrics.counts import Bracket, count_metrics
+    from ..report.single_files import Found, text_table
 
     names = (*_OF_FILES, *_BESIDE, "bootstrap", "nontarget", "distance", "log10", "plot")
     arguments.metric = arguments.user_metrics
     others = (*names, "metrics", "p_target", "metric")
     refuse_given(arguments, others, "does not go with --counts")
-    if arguments.format not in ("text", "json"):
-        raise UsageError("--counts goes with --format text or json")
     shards = read_counts(arguments.counts)
     with located(arguments.counts):
         metrics = count_metrics(shards.counts)
@@ -253,15 +245,14 @@ def _run_on_counts(arguments: argparse.Namespace) -> int:
             f"privacy-eval: warning: {arguments.counts}: {counted(shards.missing, 'trial')} of the "
             "list without a score: merge the counts of all parts"
         )
-    if arguments.format == "json":
-        print_json(metrics)
-        return 0
-    rows = []
+    rows, cells = [], []
     for name, known in vars(metrics).items():
         ends = (known.low, known.high) if isinstance(known, Bracket) else (known, known)
-        rows.append((name, *("needs 32 bits" if end is None else f"{end:.9g}" for end in ends)))
-    print(tabulate(rows, headers=("metric", "at least", "at most"), disable_numparse=True))
-    return 0
+        low, high = ("needs 32 bits" if end is None else f"{end:.9g}" for end in ends)
+        rows.append({"metric": name, "at_least": ends[0], "at_most": ends[1]})
+        cells.append({"metric": name, "at least": low, "at most": high})
+    table = text_table("counts", f"Privacy metrics of {arguments.counts}", {"": cells})
+    return Found(metrics, rows, [table])
 
 
 def _systems(arguments: argparse.Namespace) -> list[str]:
@@ -286,7 +277,7 @@ def _systems(arguments: argparse.Namespace) -> list[str]:
     return names
 
 
-def _run_on_file(arguments: argparse.Namespace) -> int:
+def _of_files(arguments: argparse.Namespace) -> Found:
     from ..metrics.registry import registered
 
     first, *others = _systems(arguments)
@@ -305,31 +296,22 @@ def _run_on_file(arguments: argparse.Namespace) -> int:
             f"privacy-eval: left out {trials.missing} trials without a score and "
             f"{trials.extra} scores without a trial"
         )
-    more: dict[str, object] = {}
-    if arguments.allow_missing:
-        more = {"trials_without_score": trials.missing, "scores_without_trial": trials.extra}
-    if arguments.speakers:
-        more["speakers"] = _speakers(trials)
-    if arguments.worst_case:
-        from ..metrics.worst_case import worst_case
-
-        more["worst_case"] = worst_case(trials, seed=arguments.seed)
     speakers = (
         arguments.utt2spk or (arguments.trials or arguments.scores).parent / "utt2spk",
         arguments.enroll_utt2spk,
     )
-    if by := arguments.by:
-        drawn = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
-        more["groups"] = groups_of_trials(trials, by, speakers, **drawn)
     with registered(operating_points(arguments)):
         _check_keys(arguments)
         evaluated = {name: _evaluate(arguments, of, speakers) for name, of in systems.items()}
         if arguments.strongest:
-            show_strongest(arguments, evaluated, more)
+            _write_plot(arguments, evaluated)
+            found = _strongest(arguments, evaluated)
         else:
-            _show(arguments, evaluated, more)
-        _write_plot(arguments, evaluated)
-    return 0
+            found = _found(arguments, evaluated, trials, speakers)
+    if arguments.allow_missing:
+        left_out = {"trials_without_score": trials.missing, "scores_without_trial": trials.extra}
+        found = replace(found, plain={**found.plain, **left_out})
+    return found
 
 
 def _evaluate(
@@ -371,14 +353,19 @@ def _speakers(trials: Trials) -> Sequence[SpeakerEer]:
     return eers
 
 
-def _show(
+def _found(
     arguments: argparse.Namespace,
     evaluated: Mapping[str, Mapping[Variant, Evaluation]],
-    more: dict[str, Any],
-) -> None:
-    """Print metrics, intervals and comparisons, with the additional fields `more`."""
+    trials: Trials | None = None,
+    speakers: tuple[Path, Path | None] | None = None,
+) -> Found:
+    """Return metrics, intervals and comparisons, and what else was asked for."""
     from ..metrics.caveats import DECIMAL
+    from ..metrics.evaluation import compare_evaluations
+    from ..report.single_files import Found, score_rows, score_table
 
+    _check_keys(arguments)
+    _write_plot(arguments, evaluated)
     keys, (first, *others) = arguments.metrics, evaluated
     if keys is not None:
         evaluated = {n: {v: e.only(keys) for v, e in of.items()} for n, of in evaluated.items()}
@@ -388,56 +375,75 @@ def _show(
             caveats = {key: why for key, why in of.caveats.items() if key != DECIMAL}
             own[variant] = replace(of, caveats=caveats)
         evaluated = {**evaluated, first: own}
-    if arguments.dialects:
-        from ..metrics.dialects import eer_dialects, min_dcf_dialects
+    shown = {v: {name: of[v] for name, of in evaluated.items()} for v in shown_variants(arguments)}
+    comparisons = {v: compare_evaluations(of) for v, of in shown.items()} if others else {}
+    plain, few = plain_metrics(arguments, own), list[str]()
+    if comparisons:
+        plain["versus"] = {
+            name: {v: of.differences[name] for v, of in comparisons.items()} for name in others
+        }
+    if (drawn := own["exact"].replicates) is not None:
+        few = few_replicates(arguments.bootstrap, drawn.n_speakers)
+    tables = [score_table(shown, comparisons, few)]
+    given = own["exact"].scores if trials is None else trials
+    for more, of_more in _more(arguments, own["exact"].scores, given, speakers):
+        plain |= more
+        tables += of_more
+    return Found(plain, list(score_rows(shown, comparisons)), tables)
 
-        more["dialects"] = eer_dialects(own["exact"].scores)
-        more["min_dcf_dialects"] = min_dcf_dialects(own["exact"].scores)
-    if arguments.worst_case and "worst_case" not in more:
+
+def _more(
+    arguments: argparse.Namespace,
+    scores: TrialScores,
+    trials: Any,
+    speakers: Any,
+) -> Iterator[tuple[dict[str, object], list[Table]]]:
+    """Yield what else was asked for, for JSON and as tables.
+
+    `trials`: or the scores of arrays, of which less can be asked; `speakers`: files of theirs.
+    """
+    from ..report.single_files import number_table, table_of
+
+    if arguments.speakers:
+        eers = _speakers(trials)
+        rows = [{"speaker": of.speaker, "metric": "eer", "value": of.eer} for of in eers]
+        table = number_table("speakers", "EER of each speaker, at most 50 %", rows)
+        yield {"speakers": eers}, [table]
+    if arguments.worst_case:
         from ..metrics.worst_case import worst_case
 
-        more["worst_case"] = worst_case(own["exact"].scores, seed=arguments.seed)
-    shown = {v: {name: of[v] for name, of in evaluated.items()} for v in shown_variants(arguments)}
-    comparisons = {}
-    if others:
-        from ..metrics.evaluation import compare_evaluations
-
-        comparisons = {v: compare_evaluations(of) for v, of in shown.items()}
-    if arguments.format == "json":
-        if "groups" in more:
-            more["groups"] = {name: plain_report(*of) for name, of in more["groups"].items()}
-        plain = plain_metrics(arguments, own) | more
-        if comparisons:
-            plain["versus"] = {
-                name: {v: of.differences[name] for v, of in comparisons.items()} for name in others
-            }
-        print_json(plain)
-    elif arguments.format in ("csv", "latex"):
-        from ..report.score_file_tables import score_files_csv, score_files_latex
-
-        write = score_files_csv if arguments.format == "csv" else score_files_latex
-        print(write(shown, comparisons), end="")
-    else:
-        _print_text({v: of[first] for v, of in shown.items()}, more)
-        if comparisons:
-            _print_versus(arguments, comparisons, shown)
+        worst = worst_case(trials, seed=arguments.seed)
+        yield {"worst_case": worst}, [table_of("worst_case", worst)]
+    if arguments.by:
+        drawn = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
+        groups = groups_of_trials(trials, arguments.by, speakers, **drawn)
+        yield (
+            {"groups": {column: plain_report(*of) for column, of in groups.items()}},
+            [
+                table_of(f"groups_{number}", report, f"By {column}", caveats)
+                for number, (column, (report, caveats)) in enumerate(groups.items())
+            ],
+        )
+    if arguments.dialects:
+        yield _dialects(scores)
 
 
-def _print_dialects(eers: Mapping[str, float | None], costs: Mapping[str, float]) -> None:
-    """Print EER and minimum cost as other programs define them, and why they differ."""
-    from tabulate import tabulate
+def _dialects(scores: TrialScores) -> tuple[dict[str, object], list[Table]]:
+    """Return EER and minimum cost as other programs define them, and why they differ."""
+    from ..metrics import NOT_AVAILABLE, dialects
+    from ..report.single_files import text_table
 
-    from ..metrics.dialects import DIALECTS, MIN_DCF_DIALECTS
-
-    rows = [
-        (name, "n/a" if eer is None else f"{100 * eer:.3f}", *astuple(DIALECTS[name]))
-        for name, eer in eers.items()
+    eers, costs = dialects.eer_dialects(scores), dialects.min_dcf_dialects(scores)
+    texts = {n: NOT_AVAILABLE if eer is None else f"{100 * eer:.3f}" for n, eer in eers.items()}
+    of_eer = [{"EER as": n, "%": text, **vars(dialects.DIALECTS[n])} for n, text in texts.items()]
+    of_cost = [
+        {"min DCF at 0.01 as": n, "value": f"{cost:.4g}", **vars(dialects.MIN_DCF_DIALECTS[n])}
+        for n, cost in costs.items()
     ]
-    headers = ("EER as", "%", "programs", "definition")
-    print(f"\n{tabulate(rows, headers=headers, disable_numparse=True)}")
-    rows = [(n, f"{cost:.4g}", *astuple(MIN_DCF_DIALECTS[n])) for n, cost in costs.items()]
-    headers = ("min DCF at 0.01 as", "value", *headers[2:])
-    print(f"\n{tabulate(rows, headers=headers, disable_numparse=True)}")
+    return {"dialects": eers, "min_dcf_dialects": costs}, [
+        text_table("dialects", "EER as other programs define it", {"": of_eer}),
+        text_table("min_dcf_dialects", "Minimum cost as other programs define it", {"": of_cost}),
+    ]
 
 
 def _check_keys(arguments: argparse.Namespace) -> None:
@@ -447,99 +453,6 @@ def _check_keys(arguments: argparse.Namespace) -> None:
     computed = of_kind("scores")
     if unknown := [key for key in arguments.metrics or () if key not in computed]:
         raise UsageError(f"--metrics: no metric {unknown[0]!r}, only {', '.join(computed)}")
-
-
-def _print_versus(
-    arguments: argparse.Namespace,
-    comparisons: Mapping[Variant, Comparison],
-    shown: Mapping[Variant, Mapping[str, Evaluation]],
-) -> None:
-    """Print the comparison with each other system, and of further variants the values that
-    differ."""
-    from tabulate import tabulate
-
-    from ..metrics import NOT_AVAILABLE
-    from ..report.score_file_tables import differing_rows
-
-    first, *others = next(iter(shown.values()))
-    every: list[Mapping[str, str]] = []
-    for name in others:
-        rows = {variant: comparison.cells(name) for variant, comparison in comparisons.items()}
-        for variant, of_variant in rows.items():
-            every += [dict(row) for row in of_variant]
-            for row, own in zip(of_variant, shown[variant][name].cells(), strict=True):
-                if row["other"] != NOT_AVAILABLE:
-                    row["other"] += f" {own['95 % interval']}"
-        for printed, (variant, different) in enumerate(differing_rows(rows)):
-            title = f"{first} against {name} ({variant}), difference = first - other"
-            if printed:
-                title += ", where values differ" if different else ": the same values"
-            print(f"\n# {title}")
-            if different:
-                print(tabulate(different, headers="keys", disable_numparse=True))
-    _print_if_without_width(every)
-    for name in others:
-        for reason in dict.fromkeys(why for of in shown.values() for why in of[name].reasons):
-            print(f"caveat of {name}: {reason}")
-    comparison = next(iter(comparisons.values()))
-    print(
-        f"p: two-sided, paired by the bootstrap over {comparison.n_speakers} speakers; "
-        f"{arguments.bootstrap} replicates resolve p down to {comparison.least_p_value:.3g}"
-    )
-    if len(others) > 1:
-        print(
-            f"p (Holm): corrected, for each metric alone, over the {len(others)} comparisons of "
-            f"{first} with each of {', '.join(others)}, which are not compared with each other"
-        )
-    for note in comparison.notes:
-        print(note)
-
-
-def _print_text(evaluations: Mapping[Variant, Evaluation], more: Mapping[str, Any]) -> None:
-    """Print a line per metric of the first variant and those that differ in others, then counts,
-    and what else was asked for."""
-    from ..metrics.eer import eer_percent
-    from ..report.score_file_tables import differing_rows
-
-    first = next(iter(evaluations.values()))
-    rows = {variant: of.cells() for variant, of in evaluations.items()}
-    for printed, (variant, different) in enumerate(differing_rows(rows)):
-        title: list[str] = [variant] if len(evaluations) > 1 else []
-        if printed:
-            title.append("where it differs" if different else "the same values")
-        if first.intervals:
-            title.append("95 % intervals over speakers")
-        if title:
-            print(f"# {', '.join(title)}")
-        if different:
-            widths = {key: max(len(row[key]) for row in different) for key in different[0]}
-            for row in different:
-                print("  ".join(f"{row[key]:{width}}" for key, width in widths.items()).rstrip())
-    counts = f"{first.n_target} target and {first.n_nontarget} nontarget trials"
-    notes = [note for of in evaluations.values() for note in of.notes]
-    if (drawn := first.replicates) is not None:
-        counts += f", {drawn.n_speakers} speakers with target trials"
-        notes += few_replicates(next(iter(drawn.values.values())).size, drawn.n_speakers)
-    print(counts)
-    _print_if_without_width([row for of_variant in rows.values() for row in of_variant])
-    for note in dict.fromkeys(notes):
-        print(f"caveat: {note}")
-    for speaker in more.get("speakers", ()):
-        print(f"EER of {speaker.speaker}, at most 50 %: {eer_percent(speaker.eer)}%")
-    if "dialects" in more:
-        _print_dialects(more["dialects"], more["min_dcf_dialects"])
-    if "worst_case" in more:
-        print(f"\n{more['worst_case']}")
-    for column, (report, caveats) in more.get("groups", {}).items():
-        print(f"\n# by {column}", report, *caveats, sep="\n")
-
-
-def _print_if_without_width(rows: Iterable[Mapping[str, str]]) -> None:
-    """Explain what is printed in place of intervals without width, if there are any."""
-    from ..metrics import NO_WIDTH, NO_WIDTH_NOTE
-
-    if any(NO_WIDTH in row.values() for row in rows):
-        print(NO_WIDTH_NOTE)
 
 
 def _write_plot(
@@ -617,15 +530,14 @@ def plain_metrics(
     return plain
 
 
-def show_strongest(
-    arguments: argparse.Namespace,
-    attackers: Mapping[str, Mapping[Variant, Evaluation]],
-    more: Mapping[str, object],
-) -> None:
-    """Print the EERs of all attackers, the lowest one, and that corrected for the choice."""
+def _strongest(
+    arguments: argparse.Namespace, attackers: Mapping[str, Mapping[Variant, Evaluation]]
+) -> Found:
+    """Return the EERs of all attackers, the lowest one, and that corrected for the choice."""
     from ..attackers.fusion import strongest
     from ..io.schema import to_plain
     from ..metrics import withholding_caveat
+    from ..report.single_files import Found, number_table
 
     names, exact = list(attackers), {name: of["exact"] for name, of in attackers.items()}
     drawn = [of.replicates for of in exact.values() if of.replicates is not None]
@@ -633,47 +545,24 @@ def show_strongest(
     result = strongest(eers, [of.values["exact eer"] for of in drawn])
     caveats = [*few_replicates(arguments.bootstrap, drawn[0].n_speakers), *result.notes]
     weaker = {name: _overestimates(name, exact) for name in names}
-    if arguments.format == "json":
-        rivals = [names[rival] for rival in result.rivals]
-        plain = to_plain(result) | {"name": names[result.name], "rivals": rivals}
-        del plain["eers"]
-        each = {name: plain_metrics(arguments, of) for name, of in attackers.items()}
-        for name, reasons in weaker.items():
-            each[name]["caveats"] |= reasons
-        everything = {"strongest": plain, "caveats": caveats, "attackers": each, **more}
-        print_json(everything)
-        return
-    _print(exact, result)
-    for text in caveats:
-        print(f"caveat: {text}")
+    rivals = [names[rival] for rival in result.rivals]
+    plain = to_plain(result) | {"name": names[result.name], "rivals": rivals}
+    del plain["eers"]
+    each = {name: plain_metrics(arguments, of) for name, of in attackers.items()}
+    rows, notes = [], list(caveats)
     for name, reasons in weaker.items():
+        each[name]["caveats"] |= reasons
         withheld = withholding_caveat({**exact[name].caveats, **reasons}, "eer")
-        for reason in [*([withheld.reason] if withheld else []), *reasons.values()]:
-            print(f"caveat of {name}: {reason}")
-
-
-def _print(attackers: Mapping[str, Evaluation], result: Strongest) -> None:
-    from tabulate import tabulate
-
-    from ..metrics import METRICS, NO_WIDTH, NO_WIDTH_NOTE
-
-    eer, names, rows = METRICS["eer"], list(attackers), []
-    for place, (name, of) in enumerate(attackers.items()):
-        own = of.intervals["eer"]
-        mark = "not told from it" if place in result.rivals else ""
-        interval = eer.interval((own.low, own.high), detailed=True)
-        value = eer.format(of["eer"], detailed=True)
-        rows.append((name, value, interval, "strongest" if place == result.name else mark))
-    headers = ("attacker", "EER, %", "95 % interval", "")
-    print(tabulate(rows, headers=headers, disable_numparse=True))
-    minimum, corrected = (eer.format(x, detailed=True) for x in (result.minimum, result.corrected))
-    bounds = eer.interval((result.lower, result.upper), detailed=True)
-    print(
-        f"strongest of {counted(result.attackers, 'attacker')}: {names[result.name]}, EER "
-        f"{minimum} %; corrected for the choice among {result.attackers}: {corrected} % {bounds}"
-    )
-    if NO_WIDTH in (bounds, *(interval for _, _, interval, _ in rows)):
-        print(NO_WIDTH_NOTE)
+        causes = [*([withheld.reason] if withheld else []), *reasons.values()]
+        notes += [f"{name}: {reason}" for reason in causes]
+        (row,) = exact[name].only(["eer"]).to_rows()
+        told = "strongest" if name == plain["name"] else "not told from it" * (name in rivals)
+        rows.append({"attacker": name, **row, "compared": told})
+    of_all = {"metric": "eer", "low": result.lower, "high": result.upper}
+    tried = f"strongest of {counted(result.attackers, 'attacker')}, corrected for the choice"
+    rows.append({"attacker": tried, "value": result.corrected, **of_all})
+    table = number_table("strongest", f"The strongest attacker: {plain['name']}", rows, notes)
+    return Found({"strongest": plain, "caveats": caveats, "attackers": each}, rows, [table])
 
 
 def attacker_id(file: str) -> str:

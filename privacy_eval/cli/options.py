@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..choices import ENCODERS, FIGURE_FORMATS
 from ..errors import PrivacyEvalError, UsageError, in_job, printable
@@ -24,6 +24,9 @@ from ..options import (
     value,
 )
 from ..stages.options import FOLDERS, MetricOptions
+
+if TYPE_CHECKING:
+    from ..report.single_files import Found
 
 #: Environment variable: file of the messages that a run of a recipe has logged, see `log_once`.
 LOGGED = "PRIVACY_EVAL_LOGGED"
@@ -147,7 +150,11 @@ SHARED: dict[str, dict[str, Any]] = {
         "NAME", "of FILE.onnx: wespeaker, sherpa, 3dspeaker or FILE.yaml; default: its metadata"
     ),
     "--variant": choice(["challenge", "exact", "both"], default="both"),
-    "--format": choice(["text", "json"], default="text"),
+    "--format": choice(
+        ["text", "csv", "json", "latex", "markdown"],
+        "csv: a row per number, rates as fractions; latex: booktabs",
+        default="text",
+    ),
     "--formats": value(
         "LIST",
         "files of tables also as md, txt, beside LaTeX and tables.csv with all cells",
@@ -296,6 +303,21 @@ def log(text: str) -> None:
         print(lines, file=sys.stderr)
     except OSError:  # a full disk: messages are lost, never a result
         sys.stderr = open(os.devnull, "w")
+
+
+def print_found(found: Found, form: str) -> None:
+    """Print what a verb on single files found in the format that was asked for."""
+    if form == "json":
+        print_json(found.plain)
+    elif form == "csv":
+        from ..io.csv_text import csv_text
+        from ..results.measurements import Measurements
+
+        print(csv_text(Measurements.of(found.rows).lines), end="")
+    else:
+        from ..report.table_formats import FORMATS
+
+        print("\n".join(FORMATS[form].file(table) for table in found.tables), end="")
 
 
 def print_json(content: object) -> None:

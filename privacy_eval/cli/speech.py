@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,13 @@ from ..errors import PrivacyEvalError, abbreviate, counted, located
 from ..options import choice, fill, flag, number, path, positive, value
 from ..stages.options import McAdamsOptions
 from ..version import ROOT
-from .options import Options, log, print_json, progress, use_one_thread
+from .options import Options, log, progress, use_one_thread
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ..report.single_files import Found
     from ..speech.audio import AudioReader
 
     Extracted = tuple[str, Iterator[tuple[str, NDArray[np.float32] | None]]]
@@ -371,10 +372,11 @@ def run_recognize(arguments: argparse.Namespace) -> int:
     return 1 if outcome.missing else 0
 
 
-def run_quality(arguments: argparse.Namespace) -> int:
+def run_quality(arguments: argparse.Namespace) -> Found:
     import numpy as np
 
     from ..metrics.caveats import CAVEATS, LEVEL, MOST_LEVEL_DIFFERENCE, OTHER_LEVEL
+    from ..report.single_files import Found, ends, number_table
     from ..speech.utility import QUALITIES, level_db, load_dnsmos
     from .audio import audio_reader, speaker_intervals, utterance_values
 
@@ -391,22 +393,22 @@ def run_quality(arguments: argparse.Namespace) -> int:
         difference = mean[LEVEL] - sum(levels.values()) / len(levels)
         if abs(difference) > MOST_LEVEL_DIFFERENCE:
             log(f"privacy-eval: warning: {CAVEATS[OTHER_LEVEL].reason}: {difference:+.1f} dB")
-    if arguments.format == "json":
-        plain = {"utterances": rated, "mean": mean, "interval": interval}
-        print_json(plain)
-        return 0
-    for quality in QUALITIES:
-        text = f"{quality.upper():<5} {mean[quality]:.3f}"
-        if interval:
-            low, high = interval[quality]["low"], interval[quality]["high"]
-            text += f", 95 % interval over speakers: {low:.3f} .. {high:.3f}"
-        print(text)
-    return 0
+    plain = {"utterances": rated, "mean": mean, "interval": interval}
+    names = {q: q if q == LEVEL else f"dnsmos_{q}" for q in QUALITIES}
+    rows = [
+        {"metric": names[q], "value": mean[q], **ends(interval and interval[q])} for q in QUALITIES
+    ]
+    return Found(plain, rows, [number_table("quality", _of_utterances(arguments, rated), rows)])
 
 
-def run_phones(arguments: argparse.Namespace) -> int:
+def _of_utterances(arguments: argparse.Namespace, values: Mapping[str, object]) -> str:
+    return f"{arguments.data}: {counted(len(values), 'utterance')}"
+
+
+def run_phones(arguments: argparse.Namespace) -> Found:
     import numpy as np
 
+    from ..report.single_files import Found, ends, number_table
     from ..speech.utility import load_phone_recognizer, phone_errors
     from .audio import audio_reader, speaker_intervals, utterance_values
 
@@ -433,22 +435,14 @@ def run_phones(arguments: argparse.Namespace) -> int:
         raise PrivacyEvalError(f"{arguments.data}: the references have no phones")
     intervals = speaker_intervals(arguments, list(found), phones, errors[None])
     per = float(errors.sum() / phones.sum())
-    if arguments.format == "json":
-        plain = {
-            "errors": int(errors.sum()),
-            "phones": int(phones.sum()),
-            "per": per,
-            "interval": intervals[0] if intervals else None,
-            "utterances": {n: {"errors": c.errors, "phones": c.words} for n, c in found.items()},
-        }
-        print_json(plain)
-        return 0
-    text = f"PER {100 * per:.2f} % ({errors.sum()} / {phones.sum()})"
-    if intervals:
-        low, high = 100 * intervals[0]["low"], 100 * intervals[0]["high"]
-        text += f", 95 % interval over speakers: {low:.2f} .. {high:.2f} %"
-    print(text)
-    return 0
+    counts = {"errors": int(errors.sum()), "phones": int(phones.sum())}
+    bounds = intervals[0] if intervals else None
+    utterances = {n: {"errors": c.errors, "phones": c.words} for n, c in found.items()}
+    plain = {**counts, "per": per, "interval": bounds, "utterances": utterances}
+    metric = "per" if arguments.reference_text else "per_original"
+    row: dict[str, object] = {"metric": metric, "value": per, **ends(bounds)}
+    row |= {f"n_{name}": number for name, number in counts.items()}
+    return Found(plain, [row], [number_table("phones", _of_utterances(arguments, found), [row])])
 
 
 def _references(
@@ -466,10 +460,10 @@ def _references(
     return utterance_values(arguments, reader, lambda _, audio: recognizer.recognize(audio), shared)
 
 
-def run_pitch(arguments: argparse.Namespace) -> int:
+def run_pitch(arguments: argparse.Namespace) -> Found:
     from ..io.data_dir import read_utt2spk
-    from ..io.results_txt import ResultsTxt, format_results_txt
     from ..metrics.utility import mean_and_std, mismatched_pairs, pitch_correlation
+    from ..report.single_files import Found, number_table
     from ..speech.utility import tracks_of
 
     original, anonymized = (
@@ -508,13 +502,8 @@ def run_pitch(arguments: argparse.Namespace) -> int:
         text = "lengths differ by more than 20 %, and stretching lowers the correlation"
         log(f"privacy-eval: warning: {text}: {len(stretched)} ({abbreviate(stretched)})")
     name = arguments.name or arguments.original.resolve().name
-    if arguments.format == "json":
-        of_set = {"mean": mean, "std": std, "chance": chance}
-        plain = {**of_set, "stretched": stretched, "utterances": correlations}
-        print_json(plain)
-        return 0
-    values = {"pitch_correlation_mean": mean, "pitch_correlation_std": std}
-    if chance is not None:
-        values["pitch_correlation_chance"] = chance
-    print(format_results_txt(ResultsTxt(utility={name: values})), end="")
-    return 0
+    of_set = {"mean": mean, "std": std, "chance": chance}
+    plain = {**of_set, "stretched": stretched, "utterances": correlations}
+    known = {f"pitch_correlation_{key}": v for key, v in of_set.items() if v is not None}
+    rows = [{"name": name, "metric": key, "value": value} for key, value in known.items()]
+    return Found(plain, rows, [number_table("pitch", f"Pitch of {name}", rows)])

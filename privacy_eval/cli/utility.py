@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..choices import NORMALIZATIONS, VARIANTS
 from ..errors import abbreviate
 from ..options import choice, path
-from .group_options import BY, plain_groups, print_rates, read_by
-from .options import Options, few_replicates, log, print_json
+from .group_options import BY, group_rows, group_tables, plain_groups, read_by
+from .options import Options, few_replicates, log
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ..io.user_tables import Measures, Prediction
     from ..metrics.utility import WordErrors
+    from ..report.single_files import Found
     from ..stages.word_errors import WordErrorCounts
 
 _TRANSCRIPTS = "transcripts: Kaldi's text, STM, CTM, trn, SegLST, manifest, or CSV with a header"
@@ -52,7 +53,7 @@ VERBS: dict[str, Options] = {
     },
     "measures": {
         "example": "--file nisqa.csv --utt2spk data/libri_test/utt2spk --versus nisqa_original.csv",
-        "shared": "seed allow-missing",
+        "shared": "seed allow-missing format",
         "rules": (
             ("versus", "utt2spk", "--versus needs --utt2spk and --bootstrap"),
             ("versus", "bootstrap", "--versus needs --utt2spk and --bootstrap"),
@@ -60,7 +61,6 @@ VERBS: dict[str, Options] = {
         "--file": path("F", _FILE, required=True),
         "--versus": path("G", "the same measures of a second system: paired test over speakers"),
         "--utt2spk": {"help": "speakers of the utterances, for intervals and tests"},
-        "--format": choice(["text", "json", "csv"], "csv: a row per measure"),
         "--bootstrap": {"default": 1000, "help": "bootstrap replicates of speakers; default: 1000"},
     },
 }
@@ -70,9 +70,9 @@ VERBS: dict[str, Options] = {
 _REPLICATES = 1000
 
 
-def run_wer(arguments: argparse.Namespace) -> int:
+def run_wer(arguments: argparse.Namespace) -> Found:
     from ..io.schema import to_plain
-    from ..io.wer import WerLine, format_wer_line
+    from ..report.single_files import Found, ends, number_table
     from ..stages.word_errors import compare, interval
 
     word_errors = _counted(arguments)
@@ -80,44 +80,36 @@ def run_wer(arguments: argparse.Namespace) -> int:
     drawn = {"replicates": arguments.bootstrap or _REPLICATES, "seed": arguments.seed}
     plain: dict[str, Any] = _plain(first.counts) | {"utterances": len(first.utterances)}
     plain |= {name: vars(arguments)[name] for name in ("normalization", "variant")}
-    plain["notes"] = first.notes
+    plain["notes"], caveats = first.notes, list[str]()
     if arguments.bootstrap:
         plain["interval"] = to_plain(interval(first, **drawn))
+    name, other = str(arguments.hypothesis), str(arguments.versus)
+    rows = [_row(plain, system=name) | ends(plain.get("interval"))]
     if arguments.versus:
-        plain["versus"] = _plain(word_errors[1].counts) | to_plain(compare(*word_errors, **drawn))
+        of = _plain(word_errors[1].counts) | to_plain(compare(*word_errors, **drawn))
+        tested = {"metric": "wer", "value": of["difference"], "p": of["p_value"]}
+        rows += [_row(of, system=other), {"system": other, "against": name, **tested}]
+        rows[-1] |= ends(of["interval"])
+        plain["versus"] = of
+    if arguments.bootstrap or arguments.versus:
+        caveats = few_replicates(drawn["replicates"], len(speakers))
+    plain["speakers"] = {speaker: _plain(c) for speaker, c in speakers.items()}
+    rows += [_row(of, system=name, speaker=s) for s, of in plain["speakers"].items()]
+    tables = [number_table("wer", f"Word errors, variant {arguments.variant}", rows, caveats)]
     if arguments.by:
         plain["groups"] = _groups_wer(arguments, first)
-    plain["speakers"] = {speaker: _plain(c) for speaker, c in speakers.items()}
+        rows += group_rows(plain["groups"], {"wer": ""})
+        tables += group_tables(plain["groups"], {"wer": ""})
     if arguments.allow_missing:
         plain["left_out"] = {"references": first.missing, "hypotheses": first.extra}
-    if arguments.format == "json":
-        print_json(plain)
-        return 0
+    return Found(plain, rows, tables)
 
-    def line(name: str, c: dict[str, Any]) -> str:
-        counts = {k: c[k] for k in "errors words insertions deletions substitutions".split()}
-        named: dict[str, Any] = {"decode": name, "lm_weight": None, "word_insertion_penalty": None}
-        text = format_wer_line(WerLine(wer=c["wer"] or 0.0, **counts, **named))
-        return text if c["words"] else text.replace("%WER 0.00", "%WER undefined", 1)
 
-    print(line("", plain))
-    if arguments.bootstrap:
-        print(f"95 % interval over speakers: {_percent(plain['interval'])}")
-    if arguments.bootstrap or arguments.versus:
-        for caveat in few_replicates(drawn["replicates"], len(speakers)):
-            print(f"caveat: {caveat}")
-    if arguments.versus:
-        versus = plain["versus"]
-        print(line(arguments.versus.name, versus))
-        print(
-            f"difference: {100 * versus['difference']:.2f}%, 95 % interval over speakers: "
-            f"{_percent(versus['interval'])}, p = {versus['p_value']:.3g}"
-        )
-    for speaker, of_speaker in plain["speakers"].items():
-        print(line(speaker, of_speaker))
-    for column, groups in plain.get("groups", {}).items():
-        print_rates(column, groups, {"n_speakers": "speakers", "words": "words"}, {"wer": "WER, %"})
-    return 0
+def _row(of: Mapping[str, Any], **place: str) -> dict[str, Any]:
+    """Return word errors as a measurement; without words there is no rate."""
+    counts = {name: of[name] for name in "errors words insertions deletions substitutions".split()}
+    counts = {f"n_{name}": number for name, number in counts.items()}
+    return {**place, "metric": "wer", "value": of["wer"], **counts}
 
 
 def _counted(arguments: argparse.Namespace) -> list[WordErrorCounts]:
@@ -172,19 +164,16 @@ def _plain(counts: WordErrors) -> dict[str, Any]:
     return {"wer": counts.wer, "errors": counts.errors, **to_plain(counts)}
 
 
-def _percent(interval: dict[str, float]) -> str:
-    return f"{100 * interval['low']:.2f}% .. {100 * interval['high']:.2f}%"
-
-
 #: Predictions by set and speaker.
 _Sets = dict[str, dict[str, list["Prediction"]]]
 
 
-def run_uar(arguments: argparse.Namespace) -> int:
+def run_uar(arguments: argparse.Namespace) -> Found:
     from ..io.data_dir import read_utt2spk
     from ..io.transcripts import refuse_utterances, speakers_of
     from ..io.user_tables import read_predictions
     from ..metrics.utility import mean_of_folds, recalls
+    from ..report.single_files import Found, number_table
 
     utt2spk = read_utt2spk(arguments.utt2spk)
     by_set: _Sets = {}
@@ -212,18 +201,20 @@ def run_uar(arguments: argparse.Namespace) -> int:
     log(f"privacy-eval: {guess}; means over {fewest} speakers{few * (fewest < 20)}")
     if missing:
         log(f"privacy-eval: left out {len(missing)} utterances without a prediction")
-    if arguments.format == "json":
-        content = plain[""] if list(plain) == [""] else plain
-        print_json(content)
-        return 0
-    for name, values in plain.items():
-        print(_line_uar(name, values))
-        for speaker, of_speaker_values in values["speakers"].items():
-            print(f"  {_line_uar(speaker, of_speaker_values)}")
-        counts = {"n_speakers": "speakers", "utterances": "utterances"}
-        for column, groups in values.get("groups", {}).items():
-            print_rates(column, groups, counts, {"uar": "UAR, %"})
-    return 0
+    rows, tables = list[dict[str, Any]](), []
+    for number, (name, values) in enumerate(plain.items()):
+        of_set = [
+            {"name": name, "fold": fold, "metric": key, "value": value}
+            for fold, of in {"": values, **values["speakers"]}.items()
+            for key, value in of.items()
+            if key not in ("speakers", "groups")
+        ]
+        caption = f"Recalls of emotions {name}".rstrip()
+        tables.append(number_table(f"uar_{number}", caption, of_set))
+        groups = values.get("groups", {})
+        rows += [*of_set, *({"name": name, **row} for row in group_rows(groups, {"uar": ""}))]
+        tables += group_tables(groups, {"uar": ""})
+    return Found(plain[""] if list(plain) == [""] else plain, rows, tables)
 
 
 def _merged(path: Path, by_set: _Sets) -> _Sets:
@@ -290,28 +281,11 @@ def _missing(
     return [utterance for utterance in utt2spk if utterance in missing]
 
 
-def _line_uar(name: str, values: Mapping[str, Any]) -> str:
-    from ..metrics.registry import describe
-
-    texts = (
-        f"{key} {describe('uar').format(value, decimals=3)}"
-        for key, value in values.items()
-        if key not in ("speakers", "groups")
-    )
-    return " ".join(filter(None, (name, *texts)))
-
-
-_COLUMNS = (
-    "measure utterances speakers mean low_95 high_95 versus difference difference_low_95 "
-    "difference_high_95 p_value"
-).split()
-
-
-def run_measures(arguments: argparse.Namespace) -> int:
-    from ..io.csv_text import csv_text
+def run_measures(arguments: argparse.Namespace) -> Found:
     from ..io.data_dir import read_utt2spk
     from ..io.transcripts import speakers_of
     from ..io.user_tables import read_measures
+    from ..report.single_files import Found, ends, number_table
 
     first = read_measures(arguments.file)
     _log_ignored(arguments.file, first)
@@ -336,16 +310,16 @@ def run_measures(arguments: argparse.Namespace) -> int:
         name: _described(arguments, values, second.get(name), speaker_of)
         for name, values in first.values.items()
     }
-    if arguments.format == "json":
-        print_json(plain)
-    elif arguments.format == "csv":
-        print(csv_text([_COLUMNS, *_rows(plain)]), end="")
-    else:
-        for name, of in plain["measures"].items():
-            print(_line_measures(name, of, plain))
-            if "versus" in of:
-                print(_versus_line(arguments.versus, of["versus"]))
-    return 0
+    counts = {"n_utterances": len(ids), "n_speakers": number or None}
+    rows, one, two = list[dict[str, Any]](), str(arguments.file), str(arguments.versus)
+    for name, of in plain["measures"].items():
+        row = {"system": one, "metric": name, "value": of["mean"], **ends(of["interval"])}
+        rows.append({**row, **counts})
+        if versus := of.get("versus"):
+            rows.append({"system": two, "metric": name, "value": versus["mean"], **counts})
+            row = {"system": two, "against": one, "metric": name, "value": versus["difference"]}
+            rows.append({**row, **ends(versus["interval"]), **counts, "p": versus["p_value"]})
+    return Found(plain, rows, [number_table("measures", f"Measures of {one}", rows)])
 
 
 def _log_ignored(file: Path, measures: Measures) -> None:
@@ -422,31 +396,3 @@ def _described(
         )
         plain["versus"] = {"mean": math.fsum(other.values()) / len(other), **to_plain(tested)}
     return plain
-
-
-def _rows(plain: Mapping[str, Any]) -> Iterable[list[object]]:
-    for name, of in plain["measures"].items():
-        interval, versus = of["interval"] or {}, of.get("versus", {})
-        difference = versus.get("interval", {})
-        yield [
-            *(name, plain["utterances"], plain["speakers"], of["mean"]),
-            *(interval.get("low"), interval.get("high")),
-            *(versus.get("mean"), versus.get("difference")),
-            *(difference.get("low"), difference.get("high"), versus.get("p_value")),
-        ]
-
-
-def _line_measures(name: str, of: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
-    text = f"{name} {of['mean']:.4g} ({plain['utterances']} utterances)"
-    if of["interval"]:
-        low, high = of["interval"]["low"], of["interval"]["high"]
-        text += f", 95 % interval over {plain['speakers']} speakers: {low:.4g} .. {high:.4g}"
-    return text
-
-
-def _versus_line(file: Path, versus: Mapping[str, Any]) -> str:
-    low, high = versus["interval"]["low"], versus["interval"]["high"]
-    return (
-        f"  {file.name} {versus['mean']:.4g}, difference {versus['difference']:.4g}, 95 % interval "
-        f"{low:.4g} .. {high:.4g}, p = {versus['p_value']:.3g}"
-    )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import PrivacyEvalError, UsageError, counted, located
 from ..options import path, sizes, value
 from ..stages.options import AmountOptions, AttributeOptions, GalleryOptions
-from .group_options import BY, plain_groups, print_rates, read_by
-from .options import Options, check_plot, log, print_json, progress, refuse_given
+from .group_options import BY, Groups, group_rows, group_tables, plain_groups, read_by
+from .options import Options, check_plot, log, progress, refuse_given
 
 if TYPE_CHECKING:
     from ..asv.galleries import Gallery, GalleryTests, KnownSpeech
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ..attackers.attributes import AttributeInference
     from ..io.vectors import Vectors
     from ..metrics.amount import Amount, AmountCurve
+    from ..report.single_files import Found
+    from ..report.table import Table
 
 _GALLERY_SIZES = "default: 2,5,10,20,... and all enrolled speakers"
 _FROM_SCORES = (
@@ -108,11 +110,10 @@ def run_train_backend(arguments: argparse.Namespace) -> int:
 _LEAST_PROTECTED = 3
 
 
-def run_similarity(arguments: argparse.Namespace) -> int:
+def run_similarity(arguments: argparse.Namespace) -> Found:
     from ..asv.voice_similarity import voice_similarity
-    from ..io.results_txt import format_metrics
-    from ..io.schema import to_plain
     from ..metrics import VARIANTS, similarity_metrics
+    from ..report.single_files import Found, number_table
     from .inputs import load_model, load_vectors
 
     variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
@@ -131,28 +132,25 @@ def run_similarity(arguments: argparse.Namespace) -> int:
         log(f"privacy-eval: left out {measured.left_out} utterances")
     if arguments.out is not None:
         _write_similarity(arguments.out, measured)
-    if arguments.format == "json":
-        plain: dict[str, object] = {}
-        for variant, similarity in measured.by_variant.items():
-            values: dict[str, object] = to_plain(similarity_metrics(similarity))
-            keys = ("deid", "gvd_db") if variant == "challenge" else tuple(values)
-            plain[variant] = {key: values[key] for key in keys}
-        plain["speakers"] = len(measured.speakers)
-        if arguments.allow_missing:
-            plain["utterances_left_out"] = measured.left_out
-        print_json(plain)
-        return 0
+    plain: dict[str, object] = {}
     for variant, similarity in measured.by_variant.items():
-        if len(measured.by_variant) > 1:
-            print(f"# {variant}")
-        for line in format_metrics(similarity_metrics(similarity), kind="matrices"):
-            print(line)
-    least = f"the least protected (variant {measured.speakers_variant})"
-    print(f"# {len(measured.speakers)} speakers; {least}:")
-    for speaker in measured.speaker_results[:_LEAST_PROTECTED]:
-        linked = "" if speaker.linkability is None else f" linkability {speaker.linkability:.3f}"
-        print(f"{speaker.speaker} DeID {speaker.deid:.3f}{linked} evidence {speaker.evidence:.3f}")
-    return 0
+        values = similarity_metrics(similarity)
+        keys = ("deid", "gvd_db") if variant == "challenge" else tuple(values)
+        plain[variant] = {key: values[key] for key in keys}
+    plain["speakers"] = len(measured.speakers)
+    if arguments.allow_missing:
+        plain["utterances_left_out"] = measured.left_out
+    least = [
+        {"speaker": of.speaker, "metric": key, "value": getattr(of, key)}
+        for of in measured.speaker_results[:_LEAST_PROTECTED]
+        for key in ("deid", "linkability", "evidence")
+    ]
+    title = f"The least protected speakers (variant {measured.speakers_variant})"
+    tables = [
+        number_table("similarity", measured.heading, measured.to_rows()),
+        number_table("speakers", title, least),
+    ]
+    return Found(plain, measured.to_rows(), tables)
 
 
 def _write_similarity(out: Path, measured: SimilarityResult) -> None:
@@ -175,7 +173,7 @@ _OF_SCORES = ("scores", "trials", "utt2spk", "sentences")
 _OF_VECTORS = ("enroll_vectors", "spk2utt", "trial_vectors", "utt2spk")
 
 
-def run_identification(arguments: argparse.Namespace) -> int:
+def run_identification(arguments: argparse.Namespace) -> Found | int:
     scores_only, ranks_only = arguments.scores is not None, arguments.ranks is not None
     needed = _OF_SCORES if scores_only else ("ranks",) if ranks_only else _OF_VECTORS
     missing = [f"--{name.replace('_', '-')}" for name in needed if not vars(arguments)[name]]
@@ -187,7 +185,7 @@ def run_identification(arguments: argparse.Namespace) -> int:
     return _scores(arguments) if scores_only else _files(arguments)
 
 
-def _files(arguments: argparse.Namespace) -> int:
+def _files(arguments: argparse.Namespace) -> Found | int:
     from ..asv.galleries import Gallery, GalleryTests
     from ..asv.identification import identified, write_ranks
     from ..asv.inputs import load_enrollment
@@ -224,13 +222,12 @@ def _files(arguments: argparse.Namespace) -> int:
         return 0
     curve = _amount_of_vectors(arguments, tests)
     groups = _groups(arguments, tests)
-    attack = identified(ranks, galleries, arguments.rank, *drawn)
-    return _show(arguments, attack, curve, groups)
+    return _found(identified(ranks, galleries, arguments.rank, *drawn), curve, groups)
 
 
-def _groups(arguments: argparse.Namespace, tests: GalleryTests) -> dict[str, Any]:
-    """Return the rates of groups of speakers in galleries of their own as plain values, with
-    intervals if there is a bootstrap: of the whole one, and of one as large as the smallest."""
+def _groups(arguments: argparse.Namespace, tests: GalleryTests) -> Groups:
+    """Return the rates of groups of speakers in galleries of their own, with intervals if there is
+    a bootstrap: of the whole one, and of one as large as the smallest."""
     plain = {}
     for labels in read_by(arguments.by or ()):
         group_of, without = tests.groups(labels)
@@ -262,7 +259,7 @@ def _check_job(arguments: argparse.Namespace) -> None:
     refuse_given(arguments, ("sentences", "by"), "goes without --job")
 
 
-def _ranks(arguments: argparse.Namespace) -> int:
+def _ranks(arguments: argparse.Namespace) -> Found:
     from ..asv.identification import identified, read_all_ranks
 
     vectors = ("enroll_vectors", "trial_vectors", "utt2spk", "model", "distractors")
@@ -271,8 +268,7 @@ def _ranks(arguments: argparse.Namespace) -> int:
     ranks = read_all_ranks(arguments.ranks)
     with located(arguments.ranks):
         drawn = arguments.bootstrap, arguments.seed
-        attack = identified(ranks, arguments.gallery_sizes, arguments.rank, *drawn)
-    return _show(arguments, attack)
+        return _found(identified(ranks, arguments.gallery_sizes, arguments.rank, *drawn))
 
 
 def log_ranks(out: Path, ranks: RankedTests) -> None:
@@ -281,46 +277,43 @@ def log_ranks(out: Path, ranks: RankedTests) -> None:
     log(f"privacy-eval: {out}: {counted(len(ranks.speaker), 'test')}, {done}")
 
 
-def _show(
-    arguments: argparse.Namespace,
-    attack: Identification,
-    curve: AmountCurve | None = None,
-    groups: Mapping[str, Any] = MappingProxyType({}),
-) -> int:
+def _found(
+    attack: Identification, curve: AmountCurve | None = None, groups: Groups = MappingProxyType({})
+) -> Found:
     from ..io.schema import to_plain
+    from ..report.single_files import Found, number_table
 
-    if arguments.format == "json":
-        plain: dict[str, Any] = {
-            "n_tests": len(attack.speaker),
-            "n_test_speakers": len(attack.test_speakers),
-            "n_enrolled": attack.n_enrolled,
-            "n_distractors": attack.n_distractors,
-            "not_enrolled": len(attack.not_enrolled),
-            "utterances_left_out": attack.utterances_left_out,
-            "sizes": attack.sizes,
-            "linkage": attack.linkage.tolist(),
-            "chance": attack.chance.tolist(),
-            "tied": attack.ties,
-            "caveats": attack.notes,
-        }
-        plain |= {"speakers_size": attack.speakers_size, "speakers": attack.speakers()}
-        singled = attack.singling_out
-        plain["singling_out"] = {**to_plain(singled), "chance": singled.chance()}
-        if attack.bounds:
-            plain["intervals"] = attack.bounds
-        plain |= _plain_identification(curve) if curve else {}
-        plain |= {"groups": groups} if groups else {}
-        print_json(plain)
-    else:
-        _print_text_identification(attack)
-        if curve:
-            _print_amount(curve, "vectors")
-        counts = {"n_speakers": "speakers", "n_tests": "tests", "n_enrolled": "own gallery"}
-        of_size = {"linkage": "found, %", "linkage_equal": "found among N, %"}
-        for column, of_column in groups.items():
-            print_rates(column, of_column, {**counts, "equal_size": "N"}, of_size)
-            print("caveat: compare groups by galleries of N, the size of the smallest group")
-    return 0
+    plain: dict[str, Any] = {
+        "n_tests": len(attack.speaker),
+        "n_test_speakers": len(attack.test_speakers),
+        "n_enrolled": attack.n_enrolled,
+        "n_distractors": attack.n_distractors,
+        "not_enrolled": len(attack.not_enrolled),
+        "utterances_left_out": attack.utterances_left_out,
+        "sizes": attack.sizes,
+        "linkage": attack.linkage.tolist(),
+        "chance": attack.chance.tolist(),
+        "tied": attack.ties,
+        "caveats": attack.notes,
+    }
+    plain |= {"speakers_size": attack.speakers_size, "speakers": attack.speakers()}
+    singled = attack.singling_out
+    plain["singling_out"] = {**to_plain(singled), "chance": singled.chance()}
+    if attack.bounds:
+        plain["intervals"] = attack.bounds
+    rows = attack.to_rows()
+    tables = [number_table("identification", attack.heading, rows, attack.notes)]
+    if curve:
+        plain |= _plain_amounts(curve)
+        rows += curve.to_rows()
+        tables.append(_amount_table(curve, "vectors"))
+    if groups:
+        plain["groups"] = groups
+        rates = {"linkage": "n_enrolled", "linkage_equal": "equal_size"}
+        rows += group_rows(groups, rates)
+        note = "compare groups by galleries of the same size, that of the smallest group"
+        tables += group_tables(groups, rates, note)
+    return Found(plain, rows, tables)
 
 
 def _amount_of_vectors(arguments: argparse.Namespace, tests: GalleryTests) -> AmountCurve | None:
@@ -350,10 +343,11 @@ def _known(
     return KnownSpeech(seconds, sessions_of({**members, **speaker_of}))
 
 
-def _scores(arguments: argparse.Namespace) -> int:
+def _scores(arguments: argparse.Namespace) -> Found:
     from ..io.scores import read_scores, read_trials, with_speakers
     from ..metrics.amount import amounts
     from ..metrics.pairing import pair
+    from ..report.single_files import Found
 
     vectors = ("enroll_vectors", "spk2utt", "trial_vectors", "model", "gallery_sizes", "by")
     refuse_given(arguments, vectors, "and --scores exclude each other")
@@ -363,11 +357,7 @@ def _scores(arguments: argparse.Namespace) -> int:
         drawn = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
         curve = amounts(trials, arguments.sentences, **drawn)
     _plot(arguments, curve)
-    if arguments.format == "json":
-        print_json(_plain_identification(curve))
-    else:
-        _print_amount(curve, "scores")
-    return 0
+    return Found(_plain_amounts(curve), curve.to_rows(), [_amount_table(curve, "scores")])
 
 
 def _plot(arguments: argparse.Namespace, curve: AmountCurve) -> None:
@@ -383,7 +373,7 @@ def _plot(arguments: argparse.Namespace, curve: AmountCurve) -> None:
     write(drawing, file.parent, [file.suffix[1:]])
 
 
-def _plain_identification(curve: AmountCurve) -> dict[str, object]:
+def _plain_amounts(curve: AmountCurve) -> dict[str, object]:
     """Plain values: with all speakers at each length, with the same ones at all lengths, and, where
     sessions are known, of tests within one session beside all tests of the same speakers."""
     names = ("conversations", "speakers", "eer", "rank1")
@@ -402,22 +392,10 @@ def _plain_identification(curve: AmountCurve) -> dict[str, object]:
     return plain
 
 
-def _print_amount(curve: AmountCurve, averaged: str) -> None:
-    print(f"amount of speech ({averaged} of the sentences of a test averaged):\n{curve}")
+def _amount_table(curve: AmountCurve, averaged: str) -> Table:
+    from ..report.single_files import table_of
 
-
-def _print_text_identification(attack: Identification) -> None:
-    print(attack.heading)
-    texts = {
-        f"rank{attack.rank}": "group of {gallery}: {value:.1%} found",
-        "singling_out": "singled out of {gallery}: {value:.1%}",
-    }
-    for row in attack.to_rows():
-        if text := texts.get(row["metric"]):
-            among = "" if row["low"] is None else ", {low:.1%} .. {high:.1%}"
-            print(f"{text}{among}; chance {{chance:.1%}}".format(**row))
-    for note in attack.notes:
-        print(f"caveat: {note}")
+    return table_of("amount", curve, f"Error rates by the amount of speech ({averaged} averaged)")
 
 
 #: What each situation is, for the text.
@@ -428,9 +406,10 @@ _TITLES = {
 }
 
 
-def run_attributes(arguments: argparse.Namespace) -> int:
+def run_attributes(arguments: argparse.Namespace) -> Found:
     from ..attackers.attributes import infer_attribute, reported_situation
     from ..io.data_dir import read_utt2spk
+    from ..report.single_files import Found, number_table
     from .inputs import load_vectors
 
     if arguments.folds < 2:
@@ -464,12 +443,11 @@ def run_attributes(arguments: argparse.Namespace) -> int:
     for note in results.notes:
         log(f"privacy-eval: {note}")
     reported = reported_situation(results)
-    if arguments.format == "json":
-        print_json({**_plain_attributes(results), "reported": reported})
-    else:
-        print(f"{labels.column}: {len(utterances)} utterances of {results.heading}")
-        _print_text_attributes(results, reported)
-    return 0
+    titles = {**_TITLES, reported: f"{_TITLES[reported]}, reported"}
+    rows = [{**row, "situation": titles[row["situation"]]} for row in results.to_rows()]
+    caption = f"{labels.column}: {len(utterances)} utterances of {results.heading}"
+    table = number_table("attributes", caption, rows)
+    return Found({**_plain_attributes(results), "reported": reported}, results.to_rows(), [table])
 
 
 def _utterances(
@@ -501,16 +479,6 @@ def _plain_attributes(results: Mapping[str, AttributeInference]) -> dict[str, di
         }
         for name, result in results.items()
     }
-
-
-def _print_text_attributes(results: Mapping[str, AttributeInference], reported: str) -> None:
-    for name, result in results.items():
-        (low, high), risk = result.interval, result.risk
-        print(
-            f"{_TITLES[name]}: UAR {result.uar:.1%}, {low:.1%} .. {high:.1%}; "
-            f"{result.bits:.3f} bit; risk per speaker {risk.value:.2f}, "
-            f"{risk.low:.2f} .. {risk.high:.2f}" + (" (reported)" if name == reported else "")
-        )
 
 
 def _write_predictions(

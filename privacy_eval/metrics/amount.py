@@ -109,8 +109,8 @@ class AmountCurve(Printed):
             yield from ((tests, amount) for amount in amounts)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """List the error rates as numbers, by their tests and the utterances of one."""
-        return [{"tests": tests, **vars(amount)} for tests, amount in self._parts()]
+        """List the error rates, and the seconds of speech, as measurements."""
+        return [*amount_rows(self)]
 
     def cells(self) -> list[dict[str, str]]:
         """Format a row per kind of tests and number of utterances."""
@@ -145,6 +145,36 @@ class AmountCurve(Printed):
             f"the enrolled people is found {last.rank1:.1%} instead of {first.rank1:.1%} of the "
             "time"
         ]
+
+
+def amount_rows(curve: Any) -> Iterator[dict[str, Any]]:
+    """Yield error rates by the amount of speech as measurements.
+
+    Parameters
+    ----------
+    curve : AmountCurve
+        Or what has its attributes.
+
+    Yields
+    ------
+    dict
+    """
+    kinds = (
+        ("", "all", curve.all),
+        ("", "equal", curve.equal),
+        ("one", "", curve.one_session),
+        ("any", "", curve.any_session),
+    )
+    available = {a.length: a.speakers for a in curve.all}
+    for session, speakers, amounts in kinds:
+        for a in amounts:
+            of: dict[str, Any] = {"sentences": a.length, "session": session, "speakers": speakers}
+            of |= {"n_speakers": a.speakers, "n_tests": a.conversations}
+            of["n_available"] = available[a.length] if speakers == "equal" else None
+            for key, bounds in (("eer", a.eer_interval), ("rank1", a.rank1_interval)):
+                low, high = bounds or (None, None)
+                yield {**of, "metric": key, "value": getattr(a, key), "low": low, "high": high}
+            yield {**of, "metric": "seconds", "value": a.seconds}
 
 
 def amount_curve(

@@ -451,13 +451,21 @@ class Comparison(Printed):
 
     @property
     def notes(self) -> list[str]:
-        """Caveats, and a note if no corrected p-value can be significant."""
+        """Caveats, how differences are tested, and whether any can be significant."""
         caveats = (d.caveat for of_other in self.differences.values() for d in of_other.values())
         reasons = dict.fromkeys(CAVEATS[key].reason for key in caveats if key is not None)
-        tests = len(self.differences)
+        tests, names = len(self.differences), ", ".join(self.differences)
+        how = [
+            f"p: two-sided, paired by the bootstrap over {self.n_speakers} speakers; the "
+            f"replicates resolve p down to {self.least_p_value:.3g}"
+        ]
+        how += [
+            f"p (Holm): corrected, for each metric alone, over the {tests} comparisons with "
+            f"{names}, which are not compared with each other"
+        ] * (tests > 1)
         is_lacking = tests > 1 and tests * self.least_p_value >= 1 - LEVEL
         reasons |= {BY_ORDER: None} if self.by_order else {}
-        return [*reasons, *[needed_for_tests(self.n_speakers, tests)] * is_lacking]
+        return [*reasons, *how, *[needed_for_tests(self.n_speakers, tests)] * is_lacking]
 
     def is_bound(self, difference: Difference) -> bool:
         """Tell whether the p-values of a difference are bounds, as no smaller ones can be reached.
@@ -473,13 +481,13 @@ class Comparison(Printed):
         return difference.p_value <= self.least_p_value
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """List the metrics as numbers: both values, their difference and its test."""
+        """List the differences as measurements, with both values and the test."""
         return [
             {
                 **{"against": name, "metric": key, "variant": self.variant},
-                **{"value": self.values[key], "other": d.value, "difference": d.difference},
-                **{"low": d.interval.low, "high": d.interval.high, "p": d.p_value},
-                **{"p_holm": d.p_value_holm, "caveat": d.caveat},
+                **{"value": d.difference, "low": d.interval.low, "high": d.interval.high},
+                **{"p": d.p_value, "p_holm": d.p_value_holm, "p_is_bound": self.is_bound(d)},
+                **{"first": self.values[key], "other": d.value, "caveat": d.caveat},
             }
             for name, of_other in self.differences.items()
             for key, d in of_other.items()

@@ -164,7 +164,7 @@ class Printed:
         """Format the values as rows of the printed table: numbers in four digits."""
         rows = self.to_rows()
         given = {name: None for row in rows for name, value in row.items() if value is not None}
-        return [{name: _text(row[name]) for name in given} for row in rows]
+        return [{name: _text(row.get(name)) for name in given} for row in rows]
 
     def to_frame(self) -> pd.DataFrame:
         """Make a data frame of pandas, which must be installed, of `to_rows`."""

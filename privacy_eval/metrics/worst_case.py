@@ -129,7 +129,7 @@ class WorstCase(Printed):
     @property
     def heading(self) -> str:
         """What is estimated."""
-        return "largest |log likelihood ratio|, in nats"
+        return "Largest |log likelihood ratio|, in nats"
 
     @property
     def notes(self) -> list[str]:

@@ -1,88 +1,176 @@
-"""Metrics of score files, and paired differences between them, as CSV and as a LaTeX table."""
+"""What verbs on single files find, as tables: of measurements, of results that notebooks print, and
+of score files in both variants.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..errors import enumerated
-from ..io.schema import to_plain
-from ..metrics import Evaluation, Label, Variant
-from ..metrics.printed import bias_notes
+from ..metrics import Evaluation, Label, Variant, withholding_caveat
+from ..metrics.caveats import NOT_AVAILABLE, marked_text
+from ..metrics.evaluation import Comparison
+from ..metrics.printed import Printed
+from ..results.measurements import CIRCUMSTANCES, VALUES, Row, metric_of
+from .table import Column, Table
 
-if TYPE_CHECKING:
-    from ..metrics.evaluation import Comparison
-    from .table import Table
-
+#: Cells of a row by title.
+Cells = Mapping[str, str]
 #: Of each variant the evaluated systems by name, the first one compared with the others.
 Evaluations = Mapping[Variant, Mapping[str, Evaluation]]
-Comparisons = Mapping[Variant, "Comparison"]
-#: A row of a printed table, by title.
-Row = dict[str, str]
+Comparisons = Mapping[Variant, Comparison]
+
 # What is not printed: the values of a row without intervals, which depend on the bootstrap.
 _IDENTITY = "identity"
 
-_HEAD = "system variant metric value low_95 high_95 caveat".split()
-_DIFFERENCE = (
-    *("difference", "difference_low_95", "difference_high_95", "p_value", "p_value_holm"),
-    *("p_value_is_bound", "difference_caveat"),
-)
+#: Cells of a column of numbers.
+_NUMBER = re.compile(rf"({NOT_AVAILABLE}|(<= )?[-+]?(\d[\d.e-]*|inf)[?*]?( %)?( ?\[.*\])?|\[.*\])?")
 
 
-def score_files_csv(evaluations: Evaluations, comparisons: Comparisons) -> str:
-    """Write a row per system, variant and metric in stored units: rates are fractions. Differences
-    are those of the first system minus the system of the row."""
-    from ..io.csv_text import csv_text
+@dataclass(frozen=True)
+class Found:
+    """What a verb on single files found.
 
-    rows = [[*_HEAD, *(_DIFFERENCE if comparisons else ())]]
+    Attributes
+    ----------
+    plain : mapping or sequence
+        For JSON; dataclasses are entries.
+    rows : sequence of Row
+        Measurements, for CSV.
+    tables : sequence of Table
+        For every other format.
+    """
+
+    plain: Any
+    rows: Sequence[Row]
+    tables: Sequence[Table]
+
+
+def text_table(
+    name: str,
+    caption: str,
+    groups: Mapping[str, Sequence[Cells]],
+    notes: Sequence[str] = (),
+) -> Table:
+    """Make a table of rows in groups by heading, without blank columns."""
+    some = {heading: of for heading, of in groups.items() if of}
+    cells = [row for of in some.values() for row in of]
+    shown = dict.fromkeys(title for row in cells for title, text in row.items() if text)
+    titles = [title for title in shown if title != _IDENTITY]
+
+    def column(title: str) -> Column:
+        numbers = all(_NUMBER.fullmatch(row.get(title, "")) for row in cells)
+        name = title if len(title.split()[0]) == 1 else f"{title[0].upper()}{title[1:]}"
+        first = title == titles[0]
+        return Column(name, align="r" if numbers and not first else "l", sparse=first)
+
+    return Table(
+        name,
+        f"{caption}.",
+        tuple(map(column, titles)),
+        tuple(tuple(tuple(row.get(t, "") for t in titles) for row in of) for of in some.values()),
+        headings=tuple(map(Label, some)) if any(some) else (),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def table_of(name: str, result: Printed, caption: str = "", notes: Sequence[str] = ()) -> Table:
+    """Make the table that a notebook prints of a result."""
+    return text_table(
+        name, caption or result.heading, {"": result.cells()}, [*result.notes, *notes]
+    )
+
+
+def ends(interval: Any) -> dict[str, float | None]:
+    """Return the ends of an interval, or of none, as those of a row."""
+    of = interval if isinstance(interval, Mapping) else vars(interval) if interval else {}
+    return {"low": of.get("low"), "high": of.get("high")}
+
+
+def number_table(name: str, caption: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> Table:
+    """Make a table of measurements: what they are of, where that differs, and their counts."""
+    differ = [n for n in (*CIRCUMSTANCES, "variant") if len({str(r.get(n)) for r in rows}) > 1]
+    known = {*CIRCUMSTANCES, *VALUES, "tag", "caveats"} - {"p"}
+    more = [n for n in dict.fromkeys(n for row in rows for n in row) if n not in known]
+    cells = [
+        {n.replace("_", " "): str(row.get(n, "")) for n in differ}
+        | _number(row)
+        | {n.removeprefix("n_").replace("_", " "): _further(row, n) for n in more}
+        for row in rows
+    ]
+    return text_table(name, caption, {"": cells}, notes)
+
+
+def _number(row: Row) -> dict[str, str]:
+    """Format the value of a measurement, with its unit, and its interval."""
+    metric, value, low = metric_of(row["metric"]), row["value"], row.get("low")
+    text = NOT_AVAILABLE
+    if value is not None:
+        caveat = withholding_caveat(row.get("caveats", {}), row["metric"])
+        text = marked_text(metric.format(value, detailed=True), caveat)
+    if text != NOT_AVAILABLE:
+        text = f"{text} {metric.printed_unit}".rstrip()
+    ends = None if low is None else (low, row["high"])
+    interval = {"95 % interval": metric.interval(ends, detailed=True)} if "low" in row else {}
+    return {"metric": metric.sentence, "value": text, **interval}
+
+
+def _further(row: Row, name: str) -> str:
+    value = row.get(name)
+    if not isinstance(value, float):
+        return "" if value is None else str(value)
+    metric = metric_of(row["metric"])
+    text = f"{value:.3g}" if name == "p" else f"{metric.format(value)} {metric.printed_unit}"
+    return text.rstrip()
+
+
+def score_rows(evaluations: Evaluations, comparisons: Comparisons) -> Iterator[dict[str, Any]]:
+    """Yield the metrics of score files, and the differences of the first one from the others."""
     for variant, systems in evaluations.items():
-        compared = comparisons[variant] if comparisons else None
         for name, evaluation in systems.items():
-            for of in evaluation.to_rows():
-                values = (of["value"], of["low"], of["high"])
-                row = [name, variant, of["metric"], *map(to_plain, values), of["caveat"]]
-                rows.append(
-                    row + (_difference_cells(compared, name, of["metric"]) if compared else [])
-                )
-    return csv_text(rows)
+            yield from ({"system": name, **row} for row in evaluation.to_rows())
+        if compared := comparisons.get(variant):
+            yield from ({"system": next(iter(systems)), **row} for row in compared.to_rows())
 
 
-def _difference_cells(comparison: Comparison, name: str, key: str) -> list[object]:
-    """Return the cells of the difference of the first system minus another."""
-    if name not in comparison.differences:
-        return [None] * len(_DIFFERENCE)
-    d = comparison.differences[name][key]
-    numbers = (d.difference, d.interval.low, d.interval.high, d.p_value, d.p_value_holm)
-    return [*map(to_plain, numbers), "yes" if comparison.is_bound(d) else "no", d.caveat]
-
-
-def score_files_latex(evaluations: Evaluations, comparisons: Comparisons) -> str:
-    """Write a booktabs table of one system, or of its comparison with others: a row per metric and
-    system."""
-    from .latex import to_latex
-
-    names = list(next(iter(evaluations.values())))
-    first = next(iter(evaluations.values()))[names[0]]
+def score_table(
+    evaluations: Evaluations, comparisons: Comparisons, notes: Sequence[str] = ()
+) -> Table:
+    """Make a table of the metrics of one score file, or of its comparison with others, a row per
+    metric and system; of further variants it has what differs."""
+    systems = next(iter(evaluations.values()))
+    names, first = list(systems), next(iter(systems.values()))
     trials = f"{first.n_target} target and {first.n_nontarget} nontarget trials"
-    drawn = [bounds.replicates for bounds in first.intervals.values()][:1]
-    notes = [f"95 % intervals: bootstrap over speakers ({n} replicates)" for n in drawn]
-    notes += bias_notes(list(first.intervals))
+    if (drawn := first.replicates) is not None:
+        trials += f", {drawn.n_speakers} speakers with target trials"
+    told = [note for of in evaluations.values() for note in of[names[0]].notes]
+    replicates = {bounds.replicates for bounds in first.intervals.values()}
+    told += [f"95 % intervals: bootstrap over speakers ({n} replicates)" for n in replicates]
     if not comparisons:
         rows = {v: of[names[0]].cells() for v, of in evaluations.items()}
-        return to_latex(_table(f"Privacy metrics of {names[0]} on {trials}", rows, notes))
+        caption = f"Privacy metrics of {names[0]} on {trials}"
+        return _of_variants("metrics", caption, rows, [*told, *notes])
     titles = distinct_parts(names)
     rows = {v: list(_compared(of, comparisons[v], titles)) for v, of in evaluations.items()}
-    notes += [f"Difference: {titles[0]} minus the other", "p: two-sided, paired"]
-    table = _table(f"{enumerated(titles)} on the same {trials}", rows, notes)
+    for name, title in zip(names[1:], titles[1:], strict=True):
+        reasons = (why for of in evaluations.values() for why in of[name].reasons)
+        told += [f"{title}: {why}" for why in reasons]
+    told += [f"Difference: {titles[0]} minus the other"]
+    told += next(iter(comparisons.values())).notes
+    caption = f"{enumerated(titles)} on the same {trials}"
+    table = _of_variants("versus", caption, rows, [*told, *notes])
     files = "; ".join(f"{t}: {n}" for t, n in zip(titles, names, strict=True) if t != n)
-    return to_latex(replace(table, comment=files))
+    metric, *more = table.columns
+    return replace(table, comment=files, columns=(replace(metric, wrap=16), *more))
 
 
 def _compared(
     systems: Mapping[str, Evaluation], comparison: Comparison, titles: Sequence[str]
-) -> Iterator[Row]:
+) -> Iterator[dict[str, str]]:
     """Yield, for each metric, a row of the first system and one of each other."""
     intervals = [[row.get("95 % interval", "") for row in of.cells()] for of in systems.values()]
     others = [comparison.cells(name) for name in comparison.differences]
@@ -118,45 +206,19 @@ def distinct_parts(names: Sequence[str]) -> list[str]:
     return list(next(distinct, names))
 
 
-def _table(caption: str, rows: Mapping[Variant, Sequence[Row]], notes: Sequence[str]) -> Table:
-    """Make a table of printed rows, whose other variants have only what differs."""
-    from .table import Column, Table
-
-    every = (key for of in rows.values() for row in of for key in row if key != _IDENTITY)
-    keys = list(dict.fromkeys(every))
-    groups = [(variant, of) for variant, of in differing_rows(rows) if of]
-    headings = [Label(f"{v}, where it differs" if n else v) for n, (v, _) in enumerate(groups)]
-    if len(groups) == 1:
-        headings, caption = [], f"{caption}, variant {' and '.join(rows)}"
-    left, compared = ("metric", "system"), "system" in keys
-    return Table(
-        "versus" if compared else "metrics",
-        f"{caption}.",
-        tuple(
-            Column(
-                key.capitalize() if len(key.partition(" ")[0]) > 1 else key,
-                align="l" if key in left else "r",
-                sparse=key == "metric",
-                wrap=16 if compared and key == "metric" else None,
-            )
-            for key in keys
-        ),
-        tuple(tuple(tuple(row.get(key, "") for key in keys) for row in of) for _, of in groups),
-        headings=tuple(headings),
-        notes=tuple(notes),
-    )
-
-
-def differing_rows(rows: Mapping[Variant, Sequence[Row]]) -> Iterator[tuple[Variant, list[Row]]]:
-    """Yield the rows of each variant whose values no earlier variant has."""
-    printed: set[tuple[str, ...]] = set()
+def _of_variants(
+    name: str, caption: str, rows: Mapping[Variant, Sequence[Cells]], notes: Sequence[str]
+) -> Table:
+    """Make a table with a group per variant, of further ones with the rows that differ."""
+    printed: set[tuple[str, str]] = set()
+    groups: dict[str, list[Cells]] = {}
     for variant, of_variant in rows.items():
-        values = [
-            (row["metric"], row.get(_IDENTITY, row["value"]), row.get("other", ""))
-            for row in of_variant
-        ]
-        yield (
-            variant,
-            [row for row, of in zip(of_variant, values, strict=True) if of not in printed],
-        )
+        values = [(row["metric"], row.get(_IDENTITY, row["value"])) for row in of_variant]
+        heading = f"{variant}, where it differs" if groups else variant
+        pairs = zip(of_variant, values, strict=True)
+        if different := [row for row, of in pairs if of not in printed]:
+            groups[heading] = different
         printed.update(values)
+    if len(groups) == 1:
+        caption, groups = f"{caption}, variant {' and '.join(rows)}", {"": [*groups.values()][0]}
+    return text_table(name, caption, groups, notes)

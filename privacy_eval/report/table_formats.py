@@ -48,10 +48,10 @@ def to_markdown(table: Table) -> str:
         for heading, group in zip(table.headings, rows_by_group(table, rows), strict=True):
             parts += [
                 f"**{escape_markdown(heading.title)}**",
-                _tabulate(table, head, group, "pipe"),
+                _pipes(table, head, group),
             ]
     else:
-        parts.append(_tabulate(table, head, rows, "pipe"))
+        parts.append(_pipes(table, head, rows))
     parts += [escape_markdown(note) for note in table_notes(table, "Bold")]
     if table.comment:
         parts.append(f"<!-- {html.escape(one_line(table.comment)).replace('--', '- -')} -->")
@@ -62,7 +62,7 @@ def to_text(table: Table) -> str:
     """Separate columns by blanks, groups by blank lines."""
     head = [one_line(marked_title(c)) for c in table.columns]
     rows = list(marked_cells(table, one_line, "{}*".format))
-    lines = _tabulate(table, head, rows, "simple").split("\n")
+    lines = _aligned([head, *rows], [c.align if rows else "l" for c in table.columns])
     spaced: list[str] = []
     for number, group in enumerate(rows_by_group(table, lines[2:])):
         spaced += [""] if number else []
@@ -71,6 +71,21 @@ def to_text(table: Table) -> str:
     notes = [one_line(note) for note in table_notes(table, "*")]
     notes = ["", *notes] if notes else []
     return "\n".join([one_line(table.caption), "", *lines[:2], *spaced, *notes]) + "\n"
+
+
+#: How Python writes an alignment.
+_PADDED = {"l": "<", "c": "^", "r": ">"}
+
+
+def _aligned(cells: Sequence[Sequence[str]], aligns: Sequence[str]) -> list[str]:
+    """Return the lines of head and rows as tabulate's `simple` has them; importing that takes as
+    long as most verbs."""
+    widths = [
+        max(len(head) + 2, *map(len, column), 0) for head, *column in zip(*cells, strict=True)
+    ]
+    forms = [f"{{:{_PADDED[align]}{width}}}" for align, width in zip(aligns, widths, strict=True)]
+    head, *rows = ("  ".join(forms).format(*of).rstrip() for of in cells)
+    return [head, "  ".join("-" * width for width in widths), *rows]
 
 
 def to_csv(tables: Iterable[Table]) -> str:
@@ -212,14 +227,14 @@ _MARKUP = re.compile(r"[\\`*_{}\[\]#|<>&~$^]|^[-+]")
 _INTERVAL = re.compile(r"(\[[-\u2212]?[\d.]+, [-\u2212]?[\d.]+\])(?![\[(:])")
 
 
-def _tabulate(table: Table, head: list[str], rows: Iterable[Iterable[str]], kind: str) -> str:
+def _pipes(table: Table, head: list[str], rows: Iterable[Iterable[str]]) -> str:
     places = {"l": "left", "c": "center", "r": "right"}
     from tabulate import tabulate
 
     return tabulate(
         [list(row) for row in rows],
         headers=head,
-        tablefmt=kind,
+        tablefmt="pipe",
         disable_numparse=True,
         colalign=[places[c.align] for c in table.columns] if table.rows else None,
     )

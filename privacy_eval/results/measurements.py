@@ -8,6 +8,7 @@ blank), a *metric* in a *variant*, its *value*, the ends `low` and `high` of its
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, known_names, library
-from ..metrics import Metric, describe
+from ..metrics import METRICS, Metric, describe
 from ..metrics.printed import Printed, frame_of
 
 Row = Mapping[str, Any]
@@ -53,7 +54,6 @@ COLUMNS = (*CIRCUMSTANCES, *COUNTS, *VALUES, "tag", "caveats")
 
 #: Rates that are no metric of scores, matrices or speech.
 _RATES = {
-    "rank1": "Rank-1 rate",
     "linkage": "rate of identification",
     "singling_out": "rate of singling out",
     "fmr": "false-match rate",
@@ -73,10 +73,15 @@ _FURTHER: Mapping[str, Metric] = MappingProxyType(
         **{k: Metric("scores", "fraction", n, percent=True, decimals=1) for k, n in _GAPS.items()},
         **{k: Metric("scores", "", n, decimals=2) for k, n in _RATIOS.items()},
         "attribute_bits": Metric("scores", "bit", "information on attributes", decimals=2),
+        "rank_disclosure": Metric("scores", "bit", "rank disclosure"),
+        "rank_disclosure_max": Metric("scores", "bit", "largest rank disclosure"),
         "seconds": Metric("scores", "s", "seconds of speech", decimals=1),
         "raw_utterances": Metric("measures", "utterances", "utterances with original speech"),
     }
 )
+
+#: Names of rates by a pattern of their keys.
+_FAMILIES = {"rank([0-9]+)": "Rank-{} rate", "acc_(.+)": "recall of {}"}
 
 #: What `select` takes for any value.
 PRESENT = object()
@@ -84,6 +89,9 @@ PRESENT = object()
 
 def metric_of(key: str) -> Metric:
     """Return the entry of a metric, also of rates that are no metric of scores."""
+    for pattern, name in _FAMILIES.items():
+        if key not in METRICS and (found := re.fullmatch(pattern, key)):
+            return Metric("scores", "fraction", name.format(found[1]), **_PERCENT)
     return _FURTHER[key] if key in _FURTHER else describe(key)
 
 
@@ -198,6 +206,12 @@ class Measurements(Printed):
     def _where(self, chosen: Collection[bool] | NDArray[np.bool_]) -> Measurements:
         mask = np.asarray(chosen, dtype=bool)
         return Measurements({name: column[mask] for name, column in self.columns.items()})
+
+    @property
+    def lines(self) -> list[list[object]]:
+        """The names of the columns and the rows, with text in place of caveats."""
+        rows = (row | _told(row) if "caveats" in row else row for row in self)
+        return [[*self.columns], *([row.get(n) for n in self.columns] for row in rows)]
 
     @functools.cached_property
     def csv_rows(self) -> list[list[object]]:

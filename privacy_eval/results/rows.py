@@ -9,6 +9,7 @@ from typing import Any
 
 from ..choices import SITUATIONS
 from ..metrics import CAVEATS
+from ..metrics.amount import amount_rows
 from ..metrics.caveats import FEW_SPEAKERS, STATED, caveats_of
 from ..metrics.groups import GroupErrors, GroupValues
 from ..metrics.similarity import SpeakerSimilarity
@@ -37,6 +38,7 @@ def rows_of(record: Record) -> Rows:
     for row in _KINDS.get(type(record).__name__, _of_values)(record):
         caveats = {**record.caveats, **row.get("caveats", {})}
         concerning = caveats_of(caveats, row.get("variant", ""))
+        row["unit"] = row.get("unit") or metric_of(row["metric"]).unit
         row["caveats"] = {k: r for k, r in concerning.items() if CAVEATS[k].concerns(row["metric"])}
         yield {name: value for name, value in {**shared, **row}.items() if value not in (None, "")}
 
@@ -56,8 +58,7 @@ def _row(
     **more: Any,
 ) -> dict[str, Any]:
     low, high = bounds or (None, None)
-    unit = more.pop("unit", "") or metric_of(metric).unit
-    return {**more, "metric": metric, "unit": unit, "value": value, "low": low, "high": high}
+    return {**more, "metric": metric, "value": value, "low": low, "high": high}
 
 
 def _of_values(record: Record) -> Rows:
@@ -173,24 +174,6 @@ def _by_size(
         yield _row(metric, rate, bounds, gallery=size, **more)
 
 
-def _amounts(record: Record) -> Rows:
-    kinds = (
-        ("", "all", record.all),
-        ("", "equal", record.equal),
-        ("one", "", record.one_session),
-        ("any", "", record.any_session),
-    )
-    available = {a.length: a.speakers for a in record.all}
-    for session, speakers, amounts in kinds:
-        for a in amounts:
-            place: dict[str, Any] = {"sentences": a.length, "session": session}
-            place |= {"speakers": speakers, "n_speakers": a.speakers, "n_tests": a.conversations}
-            place["n_available"] = available[a.length] if speakers == "equal" else None
-            for key, bounds in (("eer", a.eer_interval), ("rank1", a.rank1_interval)):
-                yield _row(key, getattr(a, key), bounds, **place)
-            yield _row("seconds", a.seconds, **place)
-
-
 def _attributes(record: Record) -> Rows:
     few = {FEW_SPEAKERS: record.caveat} if record.caveat else {}
     counts = {"n_speakers": sum(record.classes.values()), "n_utterances": record.n_utterances}
@@ -214,7 +197,7 @@ _KINDS: Mapping[str, Callable[[Any], Rows]] = {
     "EmotionRecord": _emotion,
     "SimilarityRecord": _similarity,
     "IdentificationRecord": _identification,
-    "AmountRecord": _amounts,
+    "AmountRecord": amount_rows,
     "AttributeRecord": _attributes,
     "AudioRecord": _audio,
 }

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
-from support import ROOT, Run, cli, lines_to, write
+from support import ROOT, Run, cli, lines_to, printed, write
 
 from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer
 from privacy_eval.asv.galleries import KnownSpeech
@@ -100,9 +100,8 @@ def test_text_and_plot(tmp_path: Path) -> None:
     drawn = ("--format", "text", "--bootstrap", 20, "--plot", tmp_path / "amount.png")
     run = cli("identification", *options[:-2], *drawn)
     assert run.code == 0, run.err
-    lines = [" ".join(line.split()) for line in run.out.splitlines()]
-    assert any(line.startswith("of all 3 192 24 ") for line in lines)
-    assert any(line.startswith("of the same 10 speakers at every length 30 ") for line in lines)
+    rows = [[row[k] for k in ("Sentences", "n", "Speakers")] for row in printed(run.out)[-12:]]
+    assert ["3", "192", "24"] in rows and "of the same 10 speakers at every length" in run.out
     assert "with 30 sentences instead of 1" in run.out
     assert (tmp_path / "amount.png").read_bytes().startswith(b"\x89PNG")
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import ROOT, Run, cli, lines_to, write
+from support import ROOT, Run, cli, lines_to, printed, write
 
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError, infer_attribute
@@ -245,7 +245,7 @@ def test_kaldi_s_gender_and_original_speech_alone(tmp_path: Path) -> None:
     run = cli("attributes", *files, "--labels", tmp_path / "spk2gender", "--bootstrap", 50)
     assert run.code == 0
     assert run.out.startswith("gender: 240 utterances of 30 speakers, 2 classes (f, m)")
-    assert "UAR 88.8%" in run.out
+    assert printed(run.out)[0]["Value"] == "88.750 %"
 
 
 def test_few_speakers_are_said_to_be_few(tmp_path: Path, options: list) -> None:
@@ -268,10 +268,11 @@ def test_results_are_a_table_with_the_caveat_of_the_command_line() -> None:
     speakers = [f"s{n}" for n in range(12) for _ in range(4)]
     labels = ["f" if int(name[1:]) < 5 else "m" for name in speakers]
     results = pe.infer_attribute(rng.normal(size=(48, 3)), labels, speakers, bootstrap=20)
-    (row,) = results.to_rows()
-    of = results["orig_to_orig"]
-    assert (row["situation"], row["uar"]) == ("orig_to_orig", of.uar)
-    assert (row["low"], row["high"], row["risk"]) == (*of.interval, of.risk.value)
+    rows, of = {row["metric"]: row for row in results.to_rows()}, results["orig_to_orig"]
+    row = rows["attribute_uar"]
+    assert (row["situation"], row["value"]) == ("orig_to_orig", of.uar)
+    assert (row["low"], row["high"]) == of.interval
+    assert rows["inference_risk"]["value"] == of.risk.value
     assert "12 speakers, 2 classes (f, m); chance 50.0%" in repr(results)
     assert "12 speakers (5 of f): too few" in repr(results)
     assert "<table>" in results._repr_html_()

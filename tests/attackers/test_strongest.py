@@ -11,7 +11,7 @@ import pytest
 from attacker_support import REAL_B2
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import GOLDEN, Run, cli
+from support import GOLDEN, Run, cli, printed
 
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
@@ -102,9 +102,9 @@ def test_trials_have_the_strongest_of_their_replicates() -> None:
         for name in ATTACKS
     }
     result = pe.strongest(attackers, bootstrap=20)
-    printed = json.loads(metrics(*ATTACKS, more=(*STRONGEST, "--format", "json")).out)["strongest"]
+    plain = json.loads(metrics(*ATTACKS, more=(*STRONGEST, "--format", "json")).out)["strongest"]
     for field in ("minimum", "corrected", "lower", "upper", "attackers"):
-        assert getattr(result, field) == pytest.approx(printed[field], abs=1e-12)
+        assert getattr(result, field) == pytest.approx(plain[field], abs=1e-12)
     rows = {row["attacker"]: row for row in result.to_rows()}
     assert [*rows] == [*ATTACKS] and rows["ridge_reverse"]["corrected"] == result.corrected
     assert [n for n in ATTACKS if rows[n]["low"] is not None] == ["ridge_reverse"]
@@ -133,31 +133,32 @@ def test_the_strongest_is_that_of_paired_replicates() -> None:
     """Of all files, in their order; a system alone has the replicates that it has among others."""
     run = metrics(*ATTACKS, more=(*STRONGEST, "--format", "json"))
     assert run.code == 0 and run.err == ""
-    printed = json.loads(run.out)
-    result, files = printed["strongest"], [str(REAL_B2 / f"scores/{n}.gz") for n in ATTACKS]
+    plain = json.loads(run.out)
+    result, files = plain["strongest"], [str(REAL_B2 / f"scores/{n}.gz") for n in ATTACKS]
     assert list(result) == [
         *("name", "attackers", "minimum", "corrected", "lower", "upper", "rivals")
     ]
     facts = json.loads((REAL_B2 / "vectors.json").read_text())["attackers"]
-    eers = [printed["attackers"][file]["exact"]["eer"] for file in files]
+    eers = [plain["attackers"][file]["exact"]["eer"] for file in files]
     for name, eer in zip(ATTACKS[:3], eers, strict=False):
         assert eer == pytest.approx(facts[name]["eer_kaldi"], abs=1e-12)
     assert result["name"] == files[1] and result["minimum"] == min(eers) == eers[2]
     assert result["attackers"] == 4 and result["rivals"][:2] == files[1:3]
     alone = json.loads(metrics(ATTACKS[1], more=(*STRONGEST, "--format", "json")).out)
     interval = alone["attackers"][files[1]]["intervals"]
-    assert interval == printed["attackers"][files[1]]["intervals"]
+    assert interval == plain["attackers"][files[1]]["intervals"]
     assert alone["strongest"]["corrected"] == pytest.approx(alone["strongest"]["minimum"])
     assert alone["strongest"]["lower"] >= result["lower"]
-    assert any("Too few" in caveat for caveat in printed["caveats"])
+    assert any("Too few" in caveat for caveat in plain["caveats"])
 
 
 def test_the_strongest_is_printed_for_a_person() -> None:
     run = metrics("cosine", "ridge_reverse_snorm", more=STRONGEST)
-    assert run.code == 0 and "attacker  " in run.out
-    row = next(line for line in run.out.splitlines() if "ridge_reverse_snorm" in line)
-    assert "10.000" in row and row.endswith("strongest")
-    assert "strongest of 2 attackers" in run.out and "corrected" in run.out
+    assert run.code == 0
+    rows = {Path(row["Attacker"]).name: row for row in printed(run.out)}
+    row = rows["ridge_reverse_snorm.gz"]
+    assert (row["Value"], row["Compared"]) == ("10.000 %", "strongest")
+    assert [*rows][-1].startswith("strongest of 2 attackers, corrected")
     few = metrics("ridge_reverse_asnorm", more=("--strongest", "--bootstrap", 20)).out
     assert "Too few" in few
 
@@ -168,10 +169,10 @@ def test_attackers_that_overestimate_privacy_are_named(bootstrap: int) -> None:
     enough replicates, the paired difference shows the latter only."""
     names = "cosine", "ridge_reverse", "words"
     base = ("--strongest", "--bootstrap", bootstrap)
-    printed = json.loads(metrics(*names, more=(*base, "--format", "json")).out)["attackers"]
+    plain = json.loads(metrics(*names, more=(*base, "--format", "json")).out)["attackers"]
     weaker = {
         (Path(file).stem, key): text
-        for file, of_file in printed.items()
+        for file, of_file in plain.items()
         for key, text in of_file["caveats"].items()
         if key.startswith("weaker")
     }

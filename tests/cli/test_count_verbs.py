@@ -100,7 +100,7 @@ def test_a_score_without_its_trial_is_an_error(shards: Shards) -> None:
 
 def test_wrong_usage(shards: Shards) -> None:
     counts = shards.count(shards.whole, "c")
-    for more in (["--bootstrap", "9"], ["--trials", "x"], ["--dialects"], ["--format", "csv"]):
+    for more in (["--bootstrap", "9"], ["--trials", "x"], ["--dialects"]):
         assert cli("metrics", "--counts", counts, *more).code == 2
     assert cli("merge", counts, counts, "--out", "x").code == 2
     assert cli("count", "--scores", shards.whole, "--out", "x", "--bits", "17").code == 2

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support import cli
+from support import cli, printed
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.user_tables import read_measures
@@ -38,9 +38,10 @@ def test_means_have_intervals_over_speakers(files: dict[str, Path]) -> None:
     mos = plain["measures"]["mos"]
     assert mos["mean"] == 8 / 3
     assert (mos["interval"]["low"], mos["interval"]["high"]) == (2, 4)  # one speaker drawn twice
-    assert "2.667 (3 utterances), 95 % interval over 2 speakers: 2 .. 4" in (
-        cli("measures", "--file", files["kaldi"], "--utt2spk", files["utt2spk"]).out
-    )
+    run = cli("measures", "--file", files["kaldi"], "--utt2spk", files["utt2spk"])
+    (row,) = printed(run.out)
+    assert (row["Value"], row["95 % interval"]) == ("2.667", "[2.000, 4.000]")
+    assert (row["Utterances"], row["Speakers"]) == ("3", "2")
 
 
 def test_two_systems_are_compared_by_utterance(files: dict[str, Path]) -> None:
@@ -51,9 +52,10 @@ def test_two_systems_are_compared_by_utterance(files: dict[str, Path]) -> None:
     assert versus["mean"] == 5 / 3 and versus["difference"] == pytest.approx(-1)
     assert (versus["interval"]["low"], versus["interval"]["high"]) == pytest.approx((-1, -1))
     assert 0 < versus["p_value"] <= 1
-    (row,) = csv.DictReader(io.StringIO(cli("measures", *pair, "--format", "csv").out))
-    assert row["measure"] == "value" and float(row["difference"]) == pytest.approx(-1)
-    assert "difference -1" in cli("measures", *pair).out
+    *_, row = csv.DictReader(io.StringIO(cli("measures", *pair, "--format", "csv").out))
+    assert (row["metric"], row["system"]) == ("value", str(files["other"]))
+    assert row["against"] == str(files["kaldi"]) and float(row["value"]) == pytest.approx(-1)
+    assert printed(cli("measures", *pair).out)[2]["Value"] == "-1.000"
 
 
 def test_utterances_of_one_file_are_refused_or_left_out(files: dict[str, Path]) -> None:

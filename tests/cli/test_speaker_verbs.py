@@ -26,6 +26,7 @@ from support import (
     command,
     lines_to,
     options_of,
+    printed,
     snapshot,
     times,
     utterances_of,
@@ -39,7 +40,7 @@ from privacy_eval.asv.trials import score_trials
 from privacy_eval.asv.voice_similarity import voice_similarity
 from privacy_eval.choices import DEMO_MARKER
 from privacy_eval.io.vectors import read_vectors, write_vectors
-from privacy_eval.metrics import VARIANTS
+from privacy_eval.metrics import METRICS, VARIANTS
 from privacy_eval.products.freshness import NOTE
 from privacy_eval.results.json_store import read_results
 from privacy_eval.stages.access import TreeAccess
@@ -214,20 +215,20 @@ def test_similarity_as_json(files: Files) -> None:
 
 def test_similarity_as_text(files: Files) -> None:
     plain = json.loads(files.similarity("--format", "json").out)
-    text = files.similarity().out.splitlines()
-    numbers = {}
-    for variant, place in (("challenge", 0), ("exact", 3)):
-        assert text[place] == f"# {variant}"
-        numbers[variant] = text[place + 1 : place + 3]
-        assert numbers[variant] == [
-            f"De-Identification : {plain[variant]['deid']!r}",
-            f"Gain of voice distinctiveness : {plain[variant]['gvd_db']!r}",
-        ]
-        one = files.similarity("--variant", variant, "--format", "text").out.splitlines()
-        assert one[:2] == numbers[variant]
-    assert text[6].startswith("# 4 speakers")
-    pattern = r"s\d DeID -?[\d.inf]+( linkability \d\.\d{3})? evidence -?\d+\.\d{3}"
-    assert re.fullmatch(pattern, text[7])
+    text = files.similarity().out
+    assert text.startswith("4 speakers, ") and "\nThe least protected speakers (" in text
+    values = [row["Value"] for row in printed(text)]
+    for variant, place in (("challenge", 0), ("exact", 5)):
+        keys = ("deid", "gvd_db")
+        expected = [METRICS[k].format(plain[variant][k], detailed=True) for k in keys]
+        assert [value.split()[0] for value in values[place : place + 2]] == expected
+        one = printed(files.similarity("--variant", variant, "--format", "text").out)
+        assert [row["Value"] for row in one[:2]] == values[place : place + 2]
+    assert [row["Metric"] for row in printed(text)[10:13]] == [
+        METRICS["deid"].sentence,
+        METRICS["linkability"].sentence,
+        "evidence",
+    ]
 
 
 def test_similarity_leaves_its_matrices(files: Files) -> None:

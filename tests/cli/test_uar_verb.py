@@ -8,8 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support import ROOT, Run, cli
+from support import ROOT, Run, cli, printed
 
+from privacy_eval.metrics import METRICS
 from privacy_eval.metrics.utility import recalls
 
 
@@ -78,10 +79,9 @@ def test_text(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("utterance,reference,prediction\nu1,a,a\nu2,b,a\n")
     (tmp_path / "utt2spk").write_text("u1 s1\nu2 s1\n")
     files = ("--predictions", tmp_path / "p.csv", "--utt2spk", tmp_path / "utt2spk")
-    assert cli("uar", *files).out.splitlines() == [
-        "uar 50.000 acc_a 100.000 acc_b 0.000",
-        "  s1 uar 50.000 acc_a 100.000 acc_b 0.000",
-    ]
+    rows = printed(cli("uar", *files).out)
+    assert [row["Value"] for row in rows] == ["50.0000 %", "100.000 %", "0.000 %"] * 2
+    assert [row["Fold"] for row in rows] == ["", "", "", "s1", "", ""]  # the same as above
 
 
 def test_a_set_named_like_a_speaker(tmp_path: Path) -> None:
@@ -89,10 +89,11 @@ def test_a_set_named_like_a_speaker(tmp_path: Path) -> None:
     rows = "u1,sad,sad,1\nu2,hap,hap,1\nu3,sad,hap,1\nu4,hap,sad,1\n"
     (tmp_path / "p.csv").write_text(f"utterance,reference,prediction,set\n{rows}")
     done = cli("uar", "--predictions", tmp_path / "p.csv", "--utt2spk", tmp_path / "utt2spk")
-    assert [line.split(" acc_")[0] for line in done.out.splitlines()] == [
-        "1 uar 50.000",
-        "  1 uar 100.000",
-        "  2 uar 0.000",
+    rows = [row for row in printed(done.out) if row["Metric"] == METRICS["uar"].sentence]
+    assert [(row["Fold"], row["Value"]) for row in rows] == [
+        ("", "50.0000 %"),
+        ("1", "100.0000 %"),
+        ("2", "0.0000 %"),
     ]
 
 
@@ -139,7 +140,7 @@ def test_groups_of_speakers(tmp_path: Path) -> None:
     caveats = single["groups"]["g"]["caveats"]
     assert "one group only: nothing to compare it with" in caveats
     assert "1 speaker without g, in no group: s00" in caveats
-    assert "# by g" in run([f"{s},all" for s in speakers]).out
+    assert "By g.\n" in run([f"{s},all" for s in speakers]).out
     contradictory = run([f"{speakers[0]}-sad,a", f"{speakers[0]}-hap,b"])
     assert contradictory.code == 1 and "'s00' has several labels of g" in contradictory.err
     assert run(["nobody,a"]).code == 1
@@ -171,7 +172,8 @@ def test_excited_speech_that_the_challenge_counts_as_happy(tmp_path: Path, names
     assert both == {"": 58.333, f"{exc} as {hap}": 91.667}
     of_speakers = found[f"{exc} as {hap}"]["speakers"]
     assert [round(100 * of["uar"], 3) for of in of_speakers.values()] == [83.333, 100]
-    assert f"\n{exc} as {hap} uar 91.667" in uar_of(tmp_path, references, predictions).out
+    text = uar_of(tmp_path, references, predictions).out.partition(f"{exc} as {hap}.")[2]
+    assert printed(text)[0]["Value"] == "91.6667 %"
 
 
 def test_five_classes_are_not_merged(tmp_path: Path) -> None:
@@ -212,4 +214,4 @@ def test_no_class_in_common_is_an_error(tmp_path: Path, predictions: str) -> Non
 def test_whole_floats_are_classes_of_integers(tmp_path: Path) -> None:
     done = uar_of(tmp_path, "0.0 1.0 0.0 1.0", "0 1 0 0")
     # s0: all of its one class. s1: half of class 1, and 0, only predicted, counts 0: 25 %.
-    assert done.out.startswith("uar 62.500") and "never" not in done.err
+    assert printed(done.out)[0]["Value"] == "62.5000 %" and "never" not in done.err

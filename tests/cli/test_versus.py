@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from latex_support import compiled, needs_latex
-from support import cli, lines_to
+from support import cli, lines_to, printed
 
 import privacy_eval as pe
 from privacy_eval.metrics import min_dcf, of_kind
@@ -91,19 +91,17 @@ def test_versus_as_text(files: list[object], tmp_path: Path) -> None:
     run = cli(*files, "--versus", third, "--bootstrap", 50)
     assert "linkability" in run.out.partition("less private side")[0].splitlines()[-1]
     assert run.code == 0, run.err
-    assert "\n16 target and 112 nontarget trials, 8 speakers" in run.out
-    blocks = run.out.split("\n# ")[1:]
-    assert [block.split(" against ")[1].split()[:2] for block in blocks[-4:]] == [
-        [str(name), variant]
-        for name in (files[4], third)
-        for variant in ("(challenge),", "(exact),")
-    ]
-    rows = {line.split("  ")[0]: line for line in blocks[-4].splitlines()}
-    assert rows["Miss rate at 1 % false alarms, %"].split()[-2:] == ["n/a", "n/a"]
-    assert rows["Cllr, bit"].count("[") == 2  # of the other system, and of the difference
-    assert "Cllr, bit" not in blocks[-3]  # the same in both variants
+    assert " 16 target and 112 nontarget trials, 8 speakers" in run.out.splitlines()[0]
+    rows = printed(run.out)
+    assert [row["System"] for row in rows[:6]] == ["a", "b", "c"] * 2
+    place = next(n for n, row in enumerate(rows) if row["Metric"] == "Cllr, bit")
+    of_miss = next(n for n, row in enumerate(rows) if row["Metric"].startswith("Miss rate at 1 %"))
+    assert [row["Value"] for row in rows[of_miss : of_miss + 3]] == ["n/a"] * 3
+    assert all("[" in row["Value"] for row in rows[place : place + 3])
+    assert all("[" in row["Difference"] for row in rows[place + 1 : place + 3])
+    assert run.out.count("\nCllr, bit") == 1  # the same in both variants
     (pairs,) = (line for line in run.out.splitlines() if line.startswith("p (Holm)"))
-    assert all(str(name) in pairs for name in (files[2], files[4], third))
+    assert all(str(name) in pairs for name in (files[4], third))
     needed = least_replicates(8, tests=2)
     assert f"significance among all 2 comparisons needs --bootstrap {needed:.0f} " in run.out
 
@@ -133,14 +131,17 @@ def test_chosen_metrics_in_every_format(files: list[object]) -> None:
         assert other["exact"][key] == everything["versus"][str(files[4])]["exact"][key]
 
     rows = list(csv.DictReader(cli(*options, "--format", "csv").out.splitlines()))
-    assert [(r["system"], r["metric"]) for r in rows] == [
-        (str(files[n]), key) for n in (2, 4) for key in chosen
+    assert [(r["system"], r["against"], r["metric"]) for r in rows] == [
+        (str(files[n]), against, key)
+        for n, against in ((2, ""), (4, ""), (2, str(files[4])))
+        for key in chosen
     ]
-    for row in rows[2:]:
+    for row in rows[4:]:
         entry = other["exact"][row["metric"]]
         bounds = entry["interval"]["low"], entry["interval"]["high"]
-        cells = [row[k] for k in ("value", "difference_low_95", "difference_high_95", "p_value")]
-        assert list(map(float, cells)) == [entry["value"], *bounds, entry["p_value"]]
+        cells = [row[k] for k in ("other", "value", "low", "high", "p")]
+        expected = [entry["value"], entry["difference"], *bounds, entry["p_value"]]
+        assert list(map(float, cells)) == expected
 
     table = cli(*options, "--format", "latex")
     assert table.code == 0 and table.out.startswith("% needs \\usepackage{booktabs}\n")
@@ -151,9 +152,9 @@ def test_chosen_metrics_in_every_format(files: list[object]) -> None:
         assert f" & {of_other} [" in table.out
     assert table.out.count("\n\\privacyevaltable{") == 1
     text = cli(*options)
-    bounds = [row["p_value_is_bound"] for row in rows]
-    assert (bounds[:2], {*bounds[2:]} <= {"yes", "no"}) == (["", ""], True)
-    assert text.out.count("<= ") == bounds.count("yes") > 0
+    bounds = [row["p_is_bound"] for row in rows]
+    assert (bounds[:4], {*bounds[4:]} <= {"True", "False"}) == ([""] * 4, True)
+    assert text.out.count("<= ") == bounds.count("True") > 0
     assert "min Cllr" in text.out and "inkability" not in text.out + table.out
     assert "SpeechBrain" not in text.out + table.out
 
@@ -250,12 +251,13 @@ def test_the_second_variant_prints_what_differs(files: list[object], tmp_path: P
     lines_to(tied, lines)
     alone = ["metrics", "--scores", tied, *files[5:]]
     plain = json.loads(cli(*alone, "--format", "json").out)
-    first, second = cli(*alone).out.split("# exact, where it differs\n")
+    first, second = cli(*alone).out.split("exact, where it differs\n")
     different = {k for k, v in plain["exact"].items() if v != plain["challenge"][k]}
     titles = {pe.METRICS[key].sentence for key in different & pe.METRICS.keys()}
-    printed = {line.split("  ")[0] for line in second.split("16 target")[0].splitlines()}
-    assert printed and printed <= titles
-    assert "EER" not in printed and not set(first.splitlines()) & set(second.splitlines())
+    lines = second.split("\n\n")[0].splitlines()
+    shown = {line.split("  ")[0] for line in lines}
+    assert shown and shown <= titles
+    assert "EER" not in shown and not set(first.splitlines()) & set(lines)
 
 
 @pytest.mark.parametrize("extension", ["pdf", "png", "tex"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import cli, write
+from support import cli, printed, write
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.errors import UsageError
@@ -245,7 +245,8 @@ def test_measures_that_are_refused(tmp_path: Path, text: str, message: str) -> N
 
 def test_the_column_of_ids_is_said(tmp_path: Path) -> None:
     done = cli("measures", "--file", write(tmp_path / "m.csv", ",file,mos\n0,u1,3\n1,u2,4\n"))
-    assert "utterances by the column 'file'" in done.err and "mos 3.5" in done.out
+    assert "utterances by the column 'file'" in done.err
+    assert printed(done.out) == [{"Metric": "mos", "Value": "3.500", "Utterances": "2"}]
 
 
 @pytest.mark.parametrize(

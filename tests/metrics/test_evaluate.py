@@ -175,8 +175,8 @@ def test_indices_of_results_without_a_class_of_their_own() -> None:
     )
     assert strongest["eer"] == strongest.eers
     inferred = pe.infer_attribute(np.eye(8), list("ffffmmmm"), list("abcdefgh"), bootstrap=9)
-    assert inferred["uar"] == {name: of.uar for name, of in inferred.items()}
-    with pytest.raises(pe.PrivacyEvalError, match="no metric eer: only uar"):
+    assert inferred["attribute_uar"] == {name: of.uar for name, of in inferred.items()}
+    with pytest.raises(pe.PrivacyEvalError, match="no metric eer: only attribute_uar"):
         inferred["eer"]
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import sys
 import unicodedata
@@ -19,7 +20,7 @@ import scipy
 import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import ROOT, cli
+from support import ROOT, cli, printed
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.choices import NORMALIZATIONS, VARIANTS, Variant
@@ -430,8 +431,10 @@ def test_verb_on_audio(audio: dict[str, Path]) -> None:
         expected = pytest.approx(float(row["correlation_from_wav_file"]), abs=1e-9)
         assert plain["utterances"][row["utterance"]] == expected
     line = (PITCH / "expected_line.txt").read_text()
-    printed = cli("pitch", *options(audio), "--name", "toy_trials_f").out
-    assert printed == f"{line.strip()} chance={plain['chance']:.4f}\n"
+    run = cli("pitch", *options(audio), "--name", "toy_trials_f")
+    values = [row["Value"] for row in printed(run.out)]
+    assert line.split()[0] in run.out and values[2] == f"{plain['chance']:.3f}"
+    assert [f"{float(x):.3f}" for x in re.findall("=([0-9.]+)", line)] == values[:2]
 
 
 def test_the_channels_that_are_not_read_are_said(audio: dict[str, Path]) -> None:
