@@ -14,7 +14,7 @@ from ..errors import UsageError, counted, located
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
 from ..options import choice, flag, number, path, value
 from .group_options import BY, check_groups, group_caveats, read_by
-from .options import Options, check_plot, few_replicates, log, refuse_given
+from .options import Options, few_replicates, log, plot_file
 
 if TYPE_CHECKING:
     from ..metrics import Evaluation, Metric, Trials, TrialScores, Variant
@@ -34,6 +34,7 @@ _COST = "cost of a {}, of every --p-target or one for each; default: 1"
 _METRICS = "print only these metrics, by their keys (as --format json prints them); default: all"
 _SEVERAL = "score file; - is stdin; several, of different attackers, with --strongest"
 _STRONGEST = "the lowest EER of several attackers, and corrected for the choice among them"
+_PLOT = "also plot DET curves and ECE profiles: a pdf, png or tex file"
 _DIALECTS = "also EER and min DCF as Kaldi, SpeechBrain, NIST and others define them"
 _WORST_CASE = "also the largest |log likelihood ratio|, estimated four ways, and that of chance"
 
@@ -76,14 +77,29 @@ READING = {
     "--log10": flag("the scores are log10 LRs: make natural ones, which Cllr takes, of them"),
 }
 SCORES = path("F", "score file; - is stdin")
+#: Options that need a score file, whose trials have names; that print more than metrics; that
+#: counts lack.
+_OF_FILES = (
+    "trials key_format score_format utt2spk enroll_utt2spk allow_missing speakers versus "
+    "leave_out_self columns ids"
+)
+_BESIDE = "strongest speakers dialects worst_case by"
+_NOT_OF_COUNTS = "bootstrap nontarget distance log10 plot metrics p_target metric"
+_ALONE = "{} does not go with --strongest"
+
 VERBS: dict[str, Options] = {
     "metrics": {
         "example": "--scores scores --trials data/libri_test/trials --bootstrap 1000",
         "shared": "variant bootstrap seed utt2spk allow-missing metric",
         "either": "--scores --target --counts",
         "rules": (
-            ("nontarget", "target", "--nontarget goes with --target"),
-            ("target", "nontarget", "--target goes with --nontarget"),
+            ("nontarget", "target", "{} goes with --target"),
+            ("target", "nontarget", "{} goes with --nontarget"),
+            (f"{_OF_FILES} {_BESIDE} {_NOT_OF_COUNTS}", "!counts", "{} does not go with --counts"),
+            (f"{_OF_FILES} strongest by", "scores", "{} goes with --scores"),
+            ("speakers dialects worst_case by versus metrics", "!strongest", _ALONE),
+            ("strongest", "bootstrap", "{} needs bootstrap replicates: give --bootstrap N, too"),
+            ("versus", "bootstrap", "{} compares bootstrap replicates: give --bootstrap N, too"),
         ),
         "--scores": value("F", _SEVERAL, action="append"),
         "--target": path("NPY", "array of target scores, with --nontarget"),
@@ -102,30 +118,11 @@ VERBS: dict[str, Options] = {
         "--p-target": value("P", _P_TARGET, action="append", type=number),
         "--c-miss": value("C", _COST.format("miss"), action="append", type=number),
         "--c-fa": value("C", _COST.format("false alarm"), action="append", type=number),
-        "--plot": path("FILE", "also plot DET curves and ECE profiles: a pdf, png or tex file"),
+        "--plot": value("FILE", _PLOT, type=plot_file),
         "--metrics": value("KEY,...", _METRICS, type=_keys),
         "--format": {"type": _output_format},
     },
 }
-
-
-#: Options that need a score file, whose trials have names.
-_OF_FILES = (
-    "trials",
-    "key_format",
-    "score_format",
-    "utt2spk",
-    "enroll_utt2spk",
-    "allow_missing",
-    "speakers",
-    "versus",
-    "leave_out_self",
-    "columns",
-    "ids",
-)
-
-#: Options that print more than metrics.
-_BESIDE = ("strongest", "speakers", "dialects", "worst_case", "by")
 
 
 def read_file(arguments: argparse.Namespace, path: Path) -> Trials:
@@ -214,12 +211,10 @@ def run_metrics(arguments: argparse.Namespace) -> Found:
     """Find the metrics of a score file, of two arrays, or of counts."""
     if arguments.counts is not None:
         return _of_counts(arguments)
-    check_plot(arguments.plot)
-    if arguments.format == "csv":
-        refuse_given(arguments, _BESIDE, "does not go with --format csv")
+    if arguments.format == "csv" and any(vars(arguments)[name] for name in _BESIDE.split()):
+        raise UsageError(f"--format csv has metrics only, without --{', --'.join(_BESIDE.split())}")
     if arguments.target is None:
         return _of_files(arguments)
-    refuse_given(arguments, (*_OF_FILES, "strongest", "by"), "goes with --scores")
     from ..metrics.evaluation import evaluate_variants
     from ..metrics.registry import registered
 
@@ -233,10 +228,6 @@ def _of_counts(arguments: argparse.Namespace) -> Found:
     from ..metrics.counts import Bracket, count_metrics
     from ..report.single_files import Found, text_table
 
-    names = (*_OF_FILES, *_BESIDE, "bootstrap", "nontarget", "distance", "log10", "plot")
-    arguments.metric = arguments.user_metrics
-    others = (*names, "metrics", "p_target", "metric")
-    refuse_given(arguments, others, "does not go with --counts")
     shards = read_counts(arguments.counts)
     with located(arguments.counts):
         metrics = count_metrics(shards.counts)
@@ -258,17 +249,10 @@ def _of_counts(arguments: argparse.Namespace) -> Found:
 def _systems(arguments: argparse.Namespace) -> list[str]:
     """Return the score files as given, the one to evaluate first."""
     names = arguments.scores
-    if arguments.strongest:
-        alone = ("versus", *_BESIDE[1:], "metrics")
-        refuse_given(arguments, alone, "does not go with --strongest")
-        if not arguments.bootstrap:
-            raise UsageError("--strongest needs bootstrap replicates: give --bootstrap N, too")
-    elif len(names) > 1:
+    if len(names) > 1 and not arguments.strongest:
         raise UsageError(
             "several --scores go with --strongest; --versus tests two against each other"
         )
-    if arguments.versus and not arguments.bootstrap:
-        raise UsageError("--versus compares bootstrap replicates: give --bootstrap N, too")
     names = [*names, *(arguments.versus or ())]
     files = [Path(name).resolve() for name in names]
     if twice := [name for place, name in enumerate(names) if files[place] in files[:place]]:

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +40,8 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 #: `shared` : str, names of further options of `SHARED`;
 #: `kinds` : tuple of type, dataclasses of whose fields options are made;
 #: `either` : str, names of options of which exactly one is required;
-#: `rules` : of (option, other, text): an option, one that it needs or, after `!`, excludes, and
-#: what is said otherwise.
+#: `rules` : of (options, others, text): options, those that each of them needs or, after `!`, one
+#: that each excludes, and what is said otherwise, with the option in the place of `{}`.
 Options = dict[str, Any]
 _ABOUT = {"example", "shared", "kinds", "either", "rules"}
 
@@ -192,10 +192,13 @@ def add_options(parser: argparse.ArgumentParser, options: Options) -> None:
 
 def check_rules(options: Options, arguments: argparse.Namespace) -> None:
     """Refuse options that do not go together."""
-    given = vars(arguments)
-    for option, other, text in options.get("rules", ()):
-        if given[option] and bool(given[other.lstrip("!")]) == other.startswith("!"):
-            raise UsageError(text)
+    given = {"metric": arguments.user_metrics} if "user_metrics" in arguments else {}
+    given |= vars(arguments)
+    for names, others, text in options.get("rules", ()):
+        there = all(given[other] for other in others.lstrip("!").split())
+        for name in names.split() if there == others.startswith("!") else ():
+            if given[name]:
+                raise UsageError(text.format(f"--{name.replace('_', '-')}"))
 
 
 def use_one_thread() -> None:
@@ -329,14 +332,8 @@ def print_json(content: object) -> None:
     print(json.dumps(to_plain(content), indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def refuse_given(arguments: argparse.Namespace, names: Iterable[str], why: str) -> None:
-    """Refuse the first of the options that was given."""
-    for name in names:
-        if vars(arguments).get(name):
-            raise UsageError(f"--{name.replace('_', '-')} {why}")
-
-
-def check_plot(file: Path | None) -> None:
-    """Refuse a plot of another format than those that can be written."""
-    if file is not None and file.suffix[1:] not in FIGURE_FORMATS:
-        raise UsageError(f"--plot: {file}: expected a name that ends in pdf, png or tex")
+def plot_file(text: str) -> Path:
+    """Parse the name of a plot in a format that can be written."""
+    if Path(text).suffix[1:] not in FIGURE_FORMATS:
+        raise argparse.ArgumentTypeError(f"{text}: expected a name that ends in pdf, png or tex")
+    return Path(text)

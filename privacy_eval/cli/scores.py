@@ -11,7 +11,7 @@ from ..choices import ALIGNMENTS, FOLDS, LEAST_FOLDS, VARIANTS
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, located
 from ..options import choice, flag, path, positive, value
 from . import metrics
-from .options import Options, log, refuse_given
+from .options import Options, log
 
 if TYPE_CHECKING:
     from ..asv.inputs import Enrollment
@@ -35,11 +35,22 @@ _FOLDS = f"of speakers, who are never scored by a model that was trained on them
 _OF_PARTS = "trial key, if the scores have no labels; it may list the trials of all parts"
 _VARIANT = "challenge: the toolkit's numbers (default); exact: the paper's"
 
+_ALONE = "--standardize and --lda go with --backend cosine, without --align"
+_COHORT = "cohort cohort_anonymized cohort_spk2utt"
+_NORMALIZES = "score normalization needs --cohort, --cohort-anonymized, --cohort-spk2utt"
+
 VERBS: dict[str, Options] = {
     "asv-scores": {
         "example": "--backend cosine --enroll-vectors e.scp --spk2utt spk2utt "
         "--trial-vectors t.scp --trials trials --out scores",
         "shared": "model backend scp-base allow-missing allow-pipes allow-outside",
+        "rules": (
+            ("lda_utt2spk lda_dim lda_ridge", "lda", "{} goes with --lda"),
+            ("lda", "lda_utt2spk", "{} needs --lda-utt2spk"),
+            ("lda standardize", "!align", _ALONE),
+            (f"align_from align_to {_COHORT} top", "align", "{} goes with --align"),
+            (f"{_COHORT} top", _COHORT, _NORMALIZES),
+        ),
         "--enroll-vectors": path("SCP", required=True),
         "--spk2utt": path("F", "of the enrollment", required=True),
         "--enrolls": path("F", "enroll only these utterances"),
@@ -108,13 +119,6 @@ VERBS: dict[str, Options] = {
 }
 
 
-_PAIRS = ("align_from", "align_to")
-
-_LDA = ("lda_utt2spk", "lda_dim", "lda_ridge")
-
-_COHORT = ("cohort", "cohort_anonymized", "cohort_spk2utt")
-
-
 def run_asv_scores(arguments: argparse.Namespace) -> int:
     from ..asv.inputs import load_enrollment
     from ..asv.trials import score_trials
@@ -149,30 +153,13 @@ def run_asv_scores(arguments: argparse.Namespace) -> int:
 
 
 def _check_alignment(arguments: argparse.Namespace) -> None:
-    """Refuse options of alignment and normalization that do not go together."""
-
-    def names(options: tuple[str, ...]) -> str:
-        return ", ".join(f"--{option.replace('_', '-')}" for option in options)
-
-    def given(options: tuple[str, ...]) -> list[str]:
-        return [option for option in options if vars(arguments)[option] is not None]
-
-    if not arguments.lda:
-        refuse_given(arguments, _LDA, "goes with --lda")
-    elif arguments.lda_utt2spk is None:
-        raise UsageError("--lda needs --lda-utt2spk")
-    alone = arguments.backend == "cosine" and arguments.align is None
-    if (arguments.lda or arguments.standardize) and not alone:
-        raise UsageError("--standardize and --lda go with --backend cosine, without --align")
-    if arguments.align is None:
-        refuse_given(arguments, (*_PAIRS, *_COHORT, "top"), "goes with --align")
-        return
-    if arguments.backend != "cosine":
+    """Refuse what rules cannot say."""
+    if arguments.backend != "cosine" and (arguments.lda or arguments.standardize):
+        raise UsageError(_ALONE)
+    if arguments.align is not None and arguments.backend != "cosine":
         raise UsageError("--align goes with --backend cosine")
-    if arguments.align != "none" and len(given(_PAIRS)) < len(_PAIRS):
-        raise UsageError(f"--align {arguments.align} needs {names(_PAIRS)}")
-    if 0 < len(given(_COHORT)) < len(_COHORT) or (given(("top",)) and not given(_COHORT)):
-        raise UsageError(f"score normalization needs {names(_COHORT)}")
+    if arguments.align not in (None, "none") and not (arguments.align_from and arguments.align_to):
+        raise UsageError(f"--align {arguments.align} needs --align-from, --align-to")
 
 
 def _aligned(arguments: argparse.Namespace, enrollment: Enrollment, trials: Trials) -> Scorer:

@@ -12,7 +12,7 @@ from ..errors import PrivacyEvalError, UsageError, counted, located
 from ..options import path, sizes, value
 from ..stages.options import AmountOptions, AttributeOptions, GalleryOptions
 from .group_options import BY, Groups, group_rows, group_tables, plain_groups, read_by
-from .options import Options, check_plot, log, progress, refuse_given
+from .options import Options, log, plot_file, progress
 
 if TYPE_CHECKING:
     from ..asv.galleries import Gallery, GalleryTests, KnownSpeech
@@ -31,6 +31,11 @@ _FROM_SCORES = (
 _UTT2DUR = "with --sentences: durations of test utterances, to tell the seconds of tests"
 _PLOT = "also plot the error rates by the amount of speech: a pdf, png or tex file"
 _LABELS = "table of speakers or utterances, and its column; or spk2gender"
+
+_OF_VECTORS, _NO_SCORES = (
+    "enroll_vectors spk2utt trial_vectors",
+    "{} and --scores exclude each other",
+)
 
 VERBS: dict[str, Options] = {
     "train-backend": {
@@ -55,8 +60,16 @@ VERBS: dict[str, Options] = {
         "shared": "model scp-base format allow-pipes allow-outside",
         "kinds": (GalleryOptions, AmountOptions),
         "rules": (
-            ("plot", "sentences", "--plot goes with --sentences"),
-            ("utt2dur", "sentences", "--utt2dur goes with --sentences"),
+            ("plot utt2dur", "sentences", "{} goes with --sentences"),
+            (f"{_OF_VECTORS} model distractors", "!ranks", "{} and --ranks exclude each other"),
+            ("utt2spk sentences by scores job out", "!ranks", "{} and --ranks exclude each other"),
+            (f"{_OF_VECTORS} model gallery_sizes by", "!scores", _NO_SCORES),
+            ("distractors", "distractors_spk2utt", "{} goes with --distractors-spk2utt"),
+            ("distractors_spk2utt", "distractors", "{} goes with --distractors"),
+            ("sentences", "!distractors", "{} goes without --distractors"),
+            ("job", "out", "on single files, {} goes with --out"),
+            ("out", "job", "on single files, {} goes with --job"),
+            ("sentences by", "!job", "{} goes without --job"),
         ),
         "--enroll-vectors": path("SCP"),
         "--spk2utt": path("F", "of the enrollment"),
@@ -68,7 +81,7 @@ VERBS: dict[str, Options] = {
         "--trials": path("F", "trial key of the scores"),
         "--ranks": path("F", "ranks of all jobs, merged; without vectors"),
         "--utt2dur": path("F", _UTT2DUR),
-        "--plot": path("FILE", _PLOT),
+        "--plot": value("FILE", _PLOT, type=plot_file),
         "--by": BY,
         "--job": {"help": "job J of N, of a large gallery, for `merge` (default: all)"},
         "--out": {"help": "ranks of a --job, to write"},
@@ -167,21 +180,14 @@ def _write_similarity(out: Path, measured: SimilarityResult) -> None:
     write_text(out / "speakers.csv", speakers_csv((variant, s) for s in measured.speaker_results))
 
 
-#: What is needed: with scores, and with vectors.
-_OF_SCORES = ("scores", "trials", "utt2spk", "sentences")
-
-_OF_VECTORS = ("enroll_vectors", "spk2utt", "trial_vectors", "utt2spk")
-
-
 def run_identification(arguments: argparse.Namespace) -> Found | int:
     scores_only, ranks_only = arguments.scores is not None, arguments.ranks is not None
-    needed = _OF_SCORES if scores_only else ("ranks",) if ranks_only else _OF_VECTORS
+    if ranks_only:
+        return _ranks(arguments)
+    needed = ("trials utt2spk sentences" if scores_only else f"{_OF_VECTORS} utt2spk").split()
     missing = [f"--{name.replace('_', '-')}" for name in needed if not vars(arguments)[name]]
     if missing:
         arguments.usage_error(f"the following arguments are required: {', '.join(missing)}")
-    if ranks_only:
-        return _ranks(arguments)
-    check_plot(arguments.plot)
     return _scores(arguments) if scores_only else _files(arguments)
 
 
@@ -189,12 +195,10 @@ def _files(arguments: argparse.Namespace) -> Found | int:
     from ..asv.galleries import Gallery, GalleryTests
     from ..asv.identification import identified, write_ranks
     from ..asv.inputs import load_enrollment
-    from ..errors import PrivacyEvalError
     from .inputs import load_model, load_vectors
 
-    _check_job(arguments)
-    if (arguments.distractors is None) != (arguments.distractors_spk2utt is None):
-        raise PrivacyEvalError("--distractors and --distractors-spk2utt go together")
+    if arguments.job is not None and arguments.rank > 1:
+        raise UsageError("--rank goes without --job; give it with --ranks, after `merge`")
 
     def gallery(vectors: str, spk2utt: str) -> Gallery:
         options = vars(arguments)
@@ -248,23 +252,9 @@ def _groups(arguments: argparse.Namespace, tests: GalleryTests) -> Groups:
     return plain
 
 
-def _check_job(arguments: argparse.Namespace) -> None:
-    """Refuse what a job cannot do."""
-    if (arguments.job is None) != (arguments.out is None):
-        raise UsageError("on single files, --job and --out go together")
-    if arguments.job is None:
-        return
-    if arguments.rank > 1:
-        raise UsageError("--rank goes without --job; give it with --ranks, after `merge`")
-    refuse_given(arguments, ("sentences", "by"), "goes without --job")
-
-
 def _ranks(arguments: argparse.Namespace) -> Found:
     from ..asv.identification import identified, read_all_ranks
 
-    vectors = ("enroll_vectors", "trial_vectors", "utt2spk", "model", "distractors")
-    others = (*vectors, "sentences", "by", "scores", "job", "out")
-    refuse_given(arguments, others, "and --ranks exclude each other")
     ranks = read_all_ranks(arguments.ranks)
     with located(arguments.ranks):
         drawn = arguments.bootstrap, arguments.seed
@@ -320,8 +310,6 @@ def _amount_of_vectors(arguments: argparse.Namespace, tests: GalleryTests) -> Am
     """Compute and plot the curve over the amount of speech, if it was asked for."""
     if not arguments.sentences:
         return None
-    if arguments.distractors is not None:
-        raise UsageError("--sentences goes without --distractors")
     known = _known(arguments, tests.gallery.enrollment.members)
     curve = tests.amounts(arguments.sentences, known=known)
     _plot(arguments, curve)
@@ -349,8 +337,6 @@ def _scores(arguments: argparse.Namespace) -> Found:
     from ..metrics.pairing import pair
     from ..report.single_files import Found
 
-    vectors = ("enroll_vectors", "spk2utt", "trial_vectors", "model", "gallery_sizes", "by")
-    refuse_given(arguments, vectors, "and --scores exclude each other")
     trials = pair(read_scores(arguments.scores), read_trials(arguments.trials))
     with located(arguments.scores):
         trials = _known(arguments).beside(with_speakers(trials, arguments.utt2spk))

@@ -266,5 +266,5 @@ def test_the_verb(tmp_path: Path, backend: BackendName) -> None:
     text = cli("identification", *arguments, "--gallery-sizes", "2").out
     assert abs(float(printed(text)[0]["Value"][:-2]) - 100 * curve["linkage"][0]) < 1e-3
     wrong = cli("identification", *arguments, "--distractors", tree.scp(TRIALS))
-    assert wrong.code == 1
+    assert wrong.code == 2
     assert "--distractors-spk2utt" in wrong.err
