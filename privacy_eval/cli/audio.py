@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,15 +11,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PrivacyEvalError, abbreviate, located
+from ..errors import PrivacyEvalError, abbreviate, counted, located
 from ..io.data_dir import read_utt2spk
 from ..io.schema import read_options, to_plain
-from ..metrics.utility import ratio_bootstrap
+from ..metrics.utility import SpeakerSums
 from ..speech.audio import Audio, AudioReader
 from ..speech.features import (
     CHALLENGE_MFCC,
     CHALLENGE_VAD,
-    Features,
     MfccOptions,
     VadOptions,
     utterance_features,
@@ -27,6 +26,7 @@ from ..speech.features import (
 from .options import few_replicates, log, progress
 
 T = TypeVar("T")
+Extracted = tuple[str, Iterator[tuple[str, NDArray[np.float32] | None]]]
 
 
 def audio_reader(
@@ -42,8 +42,11 @@ def audio_reader(
     )
 
 
-def feature_options(arguments: argparse.Namespace) -> tuple[MfccOptions, VadOptions]:
-    """Return the options of MFCC and voice activity."""
+def kaldi_vectors(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
+    """Return the digest of the network and the vectors of the utterances; with --allow-missing,
+    log those that cannot be read."""
+    from ..speech.xvector import assumed_sizes, load_extractor, utterance_vectors
+
     options, vad = CHALLENGE_MFCC, CHALLENGE_VAD
     if arguments.mfcc_config is not None:
         options = read_options(arguments.mfcc_config, MfccOptions)
@@ -51,20 +54,43 @@ def feature_options(arguments: argparse.Namespace) -> tuple[MfccOptions, VadOpti
         vad = read_options(arguments.vad_config, VadOptions)
     if arguments.dither is not None:
         options = replace(options, dither=arguments.dither)
-    return options, vad
-
-
-def iterate_features(
-    arguments: argparse.Namespace, reader: AudioReader, options: MfccOptions
-) -> Iterator[tuple[str, Features]]:
-    """Yield the MFCC of utterances; with --allow-missing, log those that cannot be read."""
+    extractor = load_extractor(arguments.model, network=arguments.network)
+    if arguments.model is not None and (assumption := assumed_sizes(extractor.sha256)):
+        log(f"privacy-eval: {arguments.model}: {assumption}")
 
     def unreadable(name: str, error: PrivacyEvalError) -> None:
         if not arguments.allow_missing:
             raise error
         log(f"privacy-eval: left out: {error}")
 
-    return utterance_features(reader, options, seed=arguments.seed, unreadable=unreadable)
+    features = utterance_features(reader, options, seed=arguments.seed, unreadable=unreadable)
+    return extractor.sha256["final.raw"], utterance_vectors(extractor, reader, features, vad)
+
+
+def encoder_vectors(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
+    """Return the digest of the encoder and the vectors of the utterances; utterances without
+    vector are logged, and an error at the end without --allow-missing, unless they are crops."""
+    from ..speech.encoders import encode_utterances
+    from .inputs import chosen_encoder
+
+    choice = chosen_encoder(arguments)
+    assert choice is not None
+    encoder = choice.load()
+    refused: list[str] = []
+
+    def refuse(name: str, error: PrivacyEvalError) -> None:
+        log(f"privacy-eval: no vector: {error}")
+        refused.append(name)
+
+    def vectors() -> Iterator[tuple[str, NDArray[np.float32] | None]]:
+        yield from encode_utterances(encoder, reader, refused=refuse)
+        if refused and not arguments.allow_missing and arguments.crop is None:
+            raise PrivacyEvalError(
+                f"{arguments.data}: {counted(len(refused), 'utterance')} without a vector: "
+                f"{abbreviate(refused)} (--allow-missing leaves them out); nothing written"
+            )
+
+    return choice.identity(encoder.sha256), vectors()
 
 
 def utterance_values(
@@ -97,37 +123,26 @@ def utterance_values(
 
 def speaker_intervals(
     arguments: argparse.Namespace,
-    ids: Sequence[str],
-    counts: NDArray[np.int64],
-    sums: NDArray[np.float64] | NDArray[np.int64],
-) -> list[dict[str, Any]]:
-    """Compute intervals of pooled rates over speakers, as plain values; none without speakers.
-
-    `counts`, shape (U,), and `sums`, shape (M, U), are of utterances.
-    """
+    measures: Mapping[str, Mapping[str, float]],
+    counts: Mapping[str, int] | None = None,
+) -> dict[str, Any] | None:
+    """Compute intervals of means, or of rates by `counts`, over speakers, as plain values; none
+    without speakers. All are by utterance."""
     utt2spk = arguments.utt2spk or arguments.data / "utt2spk"
     if not arguments.bootstrap or (arguments.utt2spk is None and not utt2spk.is_file()):
-        return []
-    speaker_of = read_utt2spk(utt2spk)
-    absent = [name for name in ids if name not in speaker_of]
-    if absent:
+        return None
+    speaker_of, ids = read_utt2spk(utt2spk), next(iter(measures.values()))
+    if absent := [name for name in ids if name not in speaker_of]:
         raise PrivacyEvalError(f"{utt2spk}: no speaker of {abbreviate(absent)}")
-    speakers, at = np.unique([speaker_of[name] for name in ids], return_inverse=True)
-    of_speaker = np.array([np.bincount(at, row) for row in sums])
+    speakers = {speaker_of[name] for name in ids}
     if len(speakers) < 2:
         log("privacy-eval: no interval, as there is one speaker only")
-        return []
+        return None
     for caveat in few_replicates(arguments.bootstrap, len(speakers)):
         log(f"privacy-eval: {caveat}")
-    drawn = ratio_bootstrap(
-        np.bincount(at, counts).astype(np.int64),
-        of_speaker,
-        name="rate",
-        speakers=speakers.tolist(),
-        replicates=arguments.bootstrap,
-        seed=arguments.seed,
-    )
-    return [to_plain(drawn.interval(name)) for name in drawn.values]
+    drawn = {"replicates": arguments.bootstrap, "seed": arguments.seed}
+    sums = {k: SpeakerSums.of(of, speaker_of, counts=counts, **drawn) for k, of in measures.items()}
+    return {key: to_plain(of.bootstrap().interval("rate")) for key, of in sums.items()}
 
 
 def log_remarks(reader: AudioReader) -> None:

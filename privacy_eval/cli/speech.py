@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,7 @@ from ..version import ROOT
 from .options import Options, log, progress, use_one_thread
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from ..report.single_files import Found
-    from ..speech.audio import AudioReader
-
-    Extracted = tuple[str, Iterator[tuple[str, NDArray[np.float32] | None]]]
     from ..speech.utility import PhoneRecognizer
 
 _SCP_BASE = "base folder of relative paths in wav.scp; default: . or else the data folder"
@@ -268,7 +262,7 @@ def run_xvectors(arguments: argparse.Namespace) -> int:
 
     from ..asv.model_folder import save_vectors
     from ..io.data_dir import read_utt2spk, utterance_of
-    from .audio import audio_reader, log_remarks
+    from .audio import audio_reader, encoder_vectors, kaldi_vectors, log_remarks
 
     utt2spk, base = arguments.data / "utt2spk", arguments.scp_base or Path()
     read_utt2spk(utt2spk)  # fail before the work, not after it
@@ -277,7 +271,9 @@ def run_xvectors(arguments: argparse.Namespace) -> int:
         whole, reader = len(reader.ids), reader.cropped(arguments.crop)
         if short := whole - len({*map(utterance_of, reader.ids)}):
             log(f"privacy-eval: {counted(short, 'utterance')} shorter than {arguments.crop:g} s")
-    network, extracted = (_with_encoder if arguments.encoder else _with_kaldi)(arguments, reader)
+    network, extracted = (encoder_vectors if arguments.encoder else kaldi_vectors)(
+        arguments, reader
+    )
     vectors = {}
     for done, (name, vector) in enumerate(extracted, 1):
         if vector is not None:
@@ -303,45 +299,6 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         arguments.usage_error("one is required: --model or --network, or --encoder")
     if arguments.encoder is not None and any(option is not None for option in kaldi):
         arguments.usage_error("--encoder excludes --model, --network, --mfcc-config, --vad-config")
-
-
-def _with_kaldi(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
-    """Return the digest of the network and the vectors of the utterances."""
-    from ..speech.xvector import assumed_sizes, load_extractor, utterance_vectors
-    from .audio import feature_options, iterate_features
-
-    options, vad = feature_options(arguments)
-    extractor = load_extractor(arguments.model, network=arguments.network)
-    if arguments.model is not None and (assumption := assumed_sizes(extractor.sha256)):
-        log(f"privacy-eval: {arguments.model}: {assumption}")
-    features = iterate_features(arguments, reader, options)
-    return extractor.sha256["final.raw"], utterance_vectors(extractor, reader, features, vad)
-
-
-def _with_encoder(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
-    """Return the digest of the encoder and the vectors of the utterances; utterances without
-    vector are logged, and an error at the end without --allow-missing, unless they are crops."""
-    from ..speech.encoders import encode_utterances
-    from .inputs import chosen_encoder
-
-    choice = chosen_encoder(arguments)
-    assert choice is not None
-    encoder = choice.load()
-    refused: list[str] = []
-
-    def refuse(name: str, error: PrivacyEvalError) -> None:
-        log(f"privacy-eval: no vector: {error}")
-        refused.append(name)
-
-    def vectors() -> Iterator[tuple[str, NDArray[np.float32] | None]]:
-        yield from encode_utterances(encoder, reader, refused=refuse)
-        if refused and not arguments.allow_missing and arguments.crop is None:
-            raise PrivacyEvalError(
-                f"{arguments.data}: {counted(len(refused), 'utterance')} without a vector: "
-                f"{abbreviate(refused)} (--allow-missing leaves them out); nothing written"
-            )
-
-    return choice.identity(encoder.sha256), vectors()
 
 
 def run_recognize(arguments: argparse.Namespace) -> int:
@@ -383,10 +340,9 @@ def run_quality(arguments: argparse.Namespace) -> Found:
     dnsmos = load_dnsmos(arguments.cache)
     reader = audio_reader(arguments, mix=True)
     rated = utterance_values(arguments, reader, lambda _, audio: dnsmos.rate(audio))
-    values = np.array([[rated[u][q] for u in rated] for q in QUALITIES])
-    intervals = speaker_intervals(arguments, list(rated), np.ones(len(rated), np.int64), values)
-    mean = dict(zip(QUALITIES, values.mean(axis=1).tolist(), strict=True))
-    interval = dict(zip(QUALITIES, intervals, strict=True)) if intervals else None
+    values = {q: {u: of[q] for u, of in rated.items()} for q in QUALITIES}
+    interval = speaker_intervals(arguments, values)
+    mean = {q: float(np.mean([*of.values()])) for q, of in values.items()}
     if arguments.original is not None:
         other = audio_reader(arguments, mix=True, data=arguments.original)
         levels = utterance_values(arguments, other, lambda _, audio: level_db(audio))
@@ -406,8 +362,6 @@ def _of_utterances(arguments: argparse.Namespace, values: Mapping[str, object]) 
 
 
 def run_phones(arguments: argparse.Namespace) -> Found:
-    import numpy as np
-
     from ..report.single_files import Found, ends, number_table
     from ..speech.utility import load_phone_recognizer, phone_errors
     from .audio import audio_reader, speaker_intervals, utterance_values
@@ -429,15 +383,13 @@ def run_phones(arguments: argparse.Namespace) -> Found:
         lambda name, audio: phone_errors(references[name], recognizer.recognize(audio)),
         [name for name in reader.ids if name in references],
     )
-    phones = np.array([counts.words for counts in found.values()], np.int64)
-    errors = np.array([counts.errors for counts in found.values()], np.int64)
-    if not phones.sum():
-        raise PrivacyEvalError(f"{arguments.data}: the references have no phones")
-    intervals = speaker_intervals(arguments, list(found), phones, errors[None])
-    per = float(errors.sum() / phones.sum())
-    counts = {"errors": int(errors.sum()), "phones": int(phones.sum())}
-    bounds = intervals[0] if intervals else None
     utterances = {n: {"errors": c.errors, "phones": c.words} for n, c in found.items()}
+    errors, phones = ({n: of[key] for n, of in utterances.items()} for key in ("errors", "phones"))
+    counts = {"errors": sum(errors.values()), "phones": sum(phones.values())}
+    if not counts["phones"]:
+        raise PrivacyEvalError(f"{arguments.data}: the references have no phones")
+    intervals = speaker_intervals(arguments, {"per": errors}, phones)
+    bounds, per = intervals and intervals["per"], counts["errors"] / counts["phones"]
     plain = {**counts, "per": per, "interval": bounds, "utterances": utterances}
     metric = "per" if arguments.reference_text else "per_original"
     row: dict[str, object] = {"metric": metric, "value": per, **ends(bounds)}
