@@ -10,8 +10,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError, abbreviate
-from ..options import flag, number, one_of, path, value
+from ..errors import OutputError, PrivacyEvalError, UsageError, abbreviate, counted
+from ..io.names import check_name
+from ..options import fill, flag, number, one_of, path, value
 from .options import Options, log, print_found, progress
 
 if TYPE_CHECKING:
@@ -158,15 +159,12 @@ def run_demo_tree(arguments: argparse.Namespace) -> int:
 def run_demo_speech(arguments: argparse.Namespace) -> int:
     from ..simulate.speech import DemoSpeech, write_demo_speech
 
-    given = vars(arguments)
-    demo = DemoSpeech(**{name: given[name] for name in DemoSpeech.__dataclass_fields__})
-    made = write_demo_speech(arguments.directory, demo, progress())
+    made = write_demo_speech(arguments.directory, fill(DemoSpeech, arguments), progress())
     log(f"{arguments.directory}: {'created' if made else 'already exists'}")
     return 0
 
 
 def run_unpack_submissions(arguments: argparse.Namespace) -> int:
-    from ..errors import OutputError, PrivacyEvalError, counted
     from ..io.zips import unpack_zip
 
     targets: dict[Path, Path] = {}
@@ -203,8 +201,6 @@ def _zips(given: Path) -> Iterator[tuple[Path, Path]]:
 def _check_name(file: Path, name: Path, targets: dict[Path, Path]) -> None:
     """Refuse a folder that would not be searched, would be taken for trial keys, or overlaps with
     that of another zip."""
-    from ..errors import PrivacyEvalError
-    from ..io.names import check_name
 
     for part in name.parts:
         check_name(part, file)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..choices import FIGURE_FORMATS, MIN_AGREEMENT, MIN_RATINGS, SCALE
 from ..errors import PrivacyEvalError
+from ..io.files import digest, relative
 from ..options import choice, flag, natural, path, value
 from .options import Options, log
 
@@ -78,7 +79,6 @@ VERBS: dict[str, Options] = {
 
 
 def run_listening(arguments: argparse.Namespace) -> int:
-    from ..io.files import digest
     from ..listening.store import read_listening_test
     from ..listening.tables import (
         FIGURES,
@@ -151,7 +151,6 @@ def _evaluation(
     arguments: argparse.Namespace, results: Results | None, protocol: Protocol
 ) -> Product:
     """Return the evaluated ratings as a product."""
-    from ..io.files import relative
     from ..io.ratings import rating_files, read_ratings
     from ..listening.evaluation import evaluate_ratings
     from ..listening.store import FILES, listening_files

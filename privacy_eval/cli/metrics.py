@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..choices import COLUMNS, ID_RULES
+from ..choices import COLUMNS, ID_RULES, SPECTRUM
 from ..errors import UsageError, counted, located
-from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS
+from ..io.schema import to_plain
+from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS, columns_of_key
 from ..options import choice, flag, number, path, value
 from .group_options import BY, check_groups, group_caveats, read_by
 from .options import Options, few_replicates, log, plot_file
@@ -143,7 +144,6 @@ def read_file(arguments: argparse.Namespace, path: Path) -> Trials:
 
 def read_key(arguments: argparse.Namespace) -> Trials | None:
     """Read the trial key in any format, if there is one."""
-    from ..io.score_formats import columns_of_key
     from ..io.scores import read_trials
 
     if arguments.trials is None:
@@ -478,7 +478,6 @@ def groups_of_trials(
 
 def plain_report(report: GroupReport, caveats: Sequence[str]) -> dict[str, Any]:
     """Return a report as plain values, with the intervals beside the values of each group."""
-    from ..io.schema import to_plain
 
     plain: dict[str, Any] = to_plain(report)
     del plain["left_out"]  # the caveats tell it
@@ -519,7 +518,6 @@ def _strongest(
 ) -> Found:
     """Return the EERs of all attackers, the lowest one, and that corrected for the choice."""
     from ..attackers.fusion import strongest
-    from ..io.schema import to_plain
     from ..metrics import withholding_caveat
     from ..report.single_files import Found, number_table
 
@@ -570,7 +568,6 @@ def attacker_id(file: str) -> str:
 def _overestimates(name: str, attackers: Mapping[str, Evaluation]) -> dict[str, str]:
     """Return the caveats of an attacker weaker than the words alone, than the spectrum, or than an
     aligned or normalized variant of its own, as files are named."""
-    from ..choices import SPECTRUM
     from ..metrics.caveats import WEAKER_THAN_SPECTRUM, WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
     from ..metrics.confidence import paired_bounds
     from ..metrics.evaluation import is_weaker, overestimate_reason

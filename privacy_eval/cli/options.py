@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..choices import ENCODERS, FIGURE_FORMATS
 from ..errors import PrivacyEvalError, UsageError, in_job, printable
+from ..io.csv_text import csv_text
 from ..io.files import refuse_symlinks_below
+from ..io.schema import to_plain
 from ..options import (
     choice,
     described,
@@ -313,7 +315,6 @@ def print_found(found: Found, form: str) -> None:
     if form == "json":
         print_json(found.plain)
     elif form == "csv":
-        from ..io.csv_text import csv_text
         from ..results.measurements import Measurements
 
         print(csv_text(Measurements.of(found.rows).lines), end="")
@@ -326,8 +327,6 @@ def print_found(found: Found, form: str) -> None:
 def print_json(content: object) -> None:
     """Print results as JSON, as `to_plain` makes them plain."""
     import json
-
-    from ..io.schema import to_plain
 
     print(json.dumps(to_plain(content), indent=1, ensure_ascii=False, allow_nan=False))
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..choices import FIGURE_FORMATS, VARIANTS
-from ..errors import PrivacyEvalError, UsageError, abbreviate, printable
+from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, printable
+from ..io.files import ask_if_cut, digest, load, read_text, write_text
 from ..options import choice, fill, flag, path, value
 from .options import Options, beginnings, log, print_json
 
@@ -218,9 +219,7 @@ def run_report(arguments: argparse.Namespace) -> int:
 
 
 def _statement(arguments: argparse.Namespace) -> int:
-    from ..errors import counted
     from ..io.evidence import ComparedGroups, InferredAttribute, SpeechAmount, read_evidence
-    from ..io.files import write_text
     from ..numbers.report_data import read_report_data
     from ..report import statement
     from ..report.tables_and_report import Publication
@@ -251,8 +250,6 @@ def _statement(arguments: argparse.Namespace) -> int:
 
 
 def run_import(arguments: argparse.Namespace) -> int:
-    from ..errors import UsageError, counted
-    from ..io.files import ask_if_cut, digest, load, read_text, write_text
     from ..numbers.challenge_averages import check_averages
     from ..products.freshness import write_set
     from ..protocol.protocol import load_protocol
@@ -305,7 +302,6 @@ def run_import(arguments: argparse.Namespace) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    from ..io.files import write_text
     from ..numbers.challenge_averages import challenge_averages, summary_text
     from ..report.notes import caveat_notes
     from ..results.challenge_text import to_results_txt
@@ -361,7 +357,6 @@ def run_gate(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from ..io.files import write_text
     from ..numbers.gate import judge, read_policy
     from ..report.verdict import verdict_junit, verdict_markdown, verdict_text
     from ..results.json_store import read_results

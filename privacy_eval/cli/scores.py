@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..choices import ALIGNMENTS, FOLDS, LEAST_FOLDS, VARIANTS
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, located
+from ..io.files import OPEN_END, write_text
 from ..options import choice, flag, path, positive, value
 from . import metrics
 from .options import Options, log
@@ -122,7 +123,6 @@ VERBS: dict[str, Options] = {
 def run_asv_scores(arguments: argparse.Namespace) -> int:
     from ..asv.inputs import load_enrollment
     from ..asv.trials import score_trials
-    from ..io.files import write_text
     from ..io.scores import format_scores, read_trial_list
     from .inputs import load_model, load_vectors
 
@@ -273,7 +273,6 @@ def run_text_scores(arguments: argparse.Namespace) -> int:
     """Score the trials; log what the scores do not say."""
     from ..asv.inputs import load_enrollment
     from ..attackers.words import words_of_trials
-    from ..io.files import write_text
     from ..io.scores import format_scores
     from ..metrics.trials import Trials
 
@@ -363,7 +362,6 @@ def _log_overlap(
 
 def run_fuse_scores(arguments: argparse.Namespace) -> int:
     from ..attackers.fusion import fuse_scores
-    from ..io.files import write_text
     from ..io.scores import format_scores, read_scores, read_trials, with_speakers
     from ..metrics.pairing import score_table
 
@@ -382,7 +380,6 @@ def run_fuse_scores(arguments: argparse.Namespace) -> int:
 
 def run_count(arguments: argparse.Namespace) -> int:
     from ..io.counts import count_shard, write_counts
-    from ..io.files import OPEN_END
 
     inputs = [p.resolve() for p in (arguments.scores, arguments.trials) if p is not None]
     if arguments.out.resolve() in inputs:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..choices import ENCODERS, MODEL_NAMES
-from ..errors import PrivacyEvalError, abbreviate, counted, located
+from ..errors import PrivacyEvalError, abbreviate, counted, located, missing_library
 from ..options import choice, fill, flag, number, path, positive, value
 from ..stages.options import McAdamsOptions
 from ..version import ROOT
@@ -214,7 +214,6 @@ def run_get_model(arguments: argparse.Namespace) -> int:
 
 def _get(name: str, more: list[str], arguments: argparse.Namespace) -> None:
     """Bring a model into the cache, and print its files."""
-    from ..errors import missing_library
     from ..speech.models import LIBRARIES, MODELS, cached_files, get_model, missing_packages
 
     model, cache, file = MODELS[name], arguments.cache, arguments.model_file
@@ -309,14 +308,7 @@ def run_recognize(arguments: argparse.Namespace) -> int:
     base, out = arguments.scp_base or Path(), arguments.out
     command = UserCommand(arguments.recognizer, base, Path.cwd(), "recognizer")
     out.mkdir(parents=True, exist_ok=True)
-    access = TreeAccess(
-        base,
-        out,
-        arguments.data,
-        arguments.allow_pipes,
-        arguments.allow_outside,
-        arguments.allow_missing,
-    )
+    access = fill(TreeAccess, arguments, tree=base, results=out, keys=arguments.data)
     product = Recognition(str(out), arguments.data, out, command, access).product()
     outcome = bring_up_to_date([product], access.inputs, allow_missing=arguments.allow_missing)
     outcome.raise_failed()

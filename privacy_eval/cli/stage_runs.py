@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from ..choices import SPECTRUM
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, missing_library
+from ..io.csv_text import csv_text
+from ..io.files import write_text
 from ..options import fill
 from ..products.freshness import LIBRARY, Outcome, Product, bring_up_to_date
 from ..protocol.protocol import ENCODERS_FOLDER, LEARNT, Protocol, load_protocol
@@ -86,7 +88,6 @@ def _make(
 def check(arguments: argparse.Namespace) -> int:
     """Stage 0."""
     from ..check import ERROR, Row, check_tree
-    from ..io.csv_text import csv_text
     from ..stages.measures import owners_of, write_audits
 
     systems, protocol, out = load_systems(arguments, needed=False, warn=False)
@@ -135,7 +136,6 @@ def _with_audio(
 ) -> tuple[Report, AudioAudit]:
     """Add the findings of the audit of audio, and write its table; also return the audit."""
     from ..check.audio import audit_tree
-    from ..io.files import write_text
 
     audit = audit_tree(asv, owners, jobs=arguments.nj, progress=progress())
     if arguments.audio_table is not None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError
+from ..io.files import write_text
 from ..options import path, value
 from .options import Options
 
@@ -76,7 +77,6 @@ def load_study_tasks(
 
 
 def run_study_report(arguments: argparse.Namespace) -> int:
-    from ..io.files import write_text
     from ..report.figure_folder import pictures
     from ..report.figures import write_figures
     from ..report.page import Front, Section, report_page

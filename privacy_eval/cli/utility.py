@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..choices import NORMALIZATIONS, VARIANTS
-from ..errors import abbreviate
+from ..errors import PrivacyEvalError, abbreviate
+from ..io.names import vocabulary_notes
+from ..io.schema import to_plain
 from ..options import choice, path
 from .group_options import BY, group_rows, group_tables, plain_groups, read_by
 from .options import Options, few_replicates, log
@@ -71,7 +73,6 @@ _REPLICATES = 1000
 
 
 def run_wer(arguments: argparse.Namespace) -> Found:
-    from ..io.schema import to_plain
     from ..report.single_files import Found, ends, number_table
     from ..stages.word_errors import compare, interval
 
@@ -159,7 +160,6 @@ def _groups_wer(arguments: argparse.Namespace, counted: WordErrorCounts) -> dict
 
 
 def _plain(counts: WordErrors) -> dict[str, Any]:
-    from ..io.schema import to_plain
 
     return {"wer": counts.wer, "errors": counts.errors, **to_plain(counts)}
 
@@ -220,7 +220,6 @@ def run_uar(arguments: argparse.Namespace) -> Found:
 def _merged(path: Path, by_set: _Sets) -> _Sets:
     """Log classes that only references or predictions have; return sets once more, under another
     name, in which those count as another class that the challenge counts so."""
-    from ..io.names import vocabulary_notes
     from ..metrics.utility import MERGED
 
     sets: _Sets = {}
@@ -323,7 +322,6 @@ def run_measures(arguments: argparse.Namespace) -> Found:
 
 
 def _log_ignored(file: Path, measures: Measures) -> None:
-    from ..errors import abbreviate
 
     if measures.ids:
         log(f"privacy-eval: {file}: utterances by the column {measures.ids!r}")
@@ -336,7 +334,6 @@ def _log_ignored(file: Path, measures: Measures) -> None:
 def _paired(arguments: argparse.Namespace, first: Measures) -> dict[str, dict[str, float]]:
     """Read the measures of the second system that the first has, too, of the same utterances;
     with --allow-missing, both are left with the utterances that both have."""
-    from ..errors import PrivacyEvalError, abbreviate
     from ..io.transcripts import refuse_utterances
     from ..io.user_tables import read_measures
 
@@ -377,7 +374,6 @@ def _described(
     """Compute mean and interval of a measure, and its difference of another system."""
     import math
 
-    from ..io.schema import to_plain
     from ..metrics.utility import SpeakerSums, rate_difference
 
     plain: dict[str, Any] = {"mean": math.fsum(values.values()) / len(values), "interval": None}

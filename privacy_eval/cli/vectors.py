@@ -9,6 +9,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, UsageError, counted, located
+from ..io.csv_text import csv_text
+from ..io.files import atomic_path, write_text
+from ..io.names import sessions_of
+from ..io.schema import to_plain
 from ..options import path, sizes, value
 from ..stages.options import AmountOptions, AttributeOptions, GalleryOptions
 from .group_options import BY, Groups, group_rows, group_tables, plain_groups, read_by
@@ -170,7 +174,6 @@ def _write_similarity(out: Path, measured: SimilarityResult) -> None:
     import numpy as np
 
     from ..asv.voice_similarity import write_2020
-    from ..io.files import atomic_path, write_text
     from ..results.outputs import speakers_csv
 
     write_2020(out, next(iter(measured.by_variant.values())))
@@ -270,7 +273,6 @@ def log_ranks(out: Path, ranks: RankedTests) -> None:
 def _found(
     attack: Identification, curve: AmountCurve | None = None, groups: Groups = MappingProxyType({})
 ) -> Found:
-    from ..io.schema import to_plain
     from ..report.single_files import Found, number_table
 
     plain: dict[str, Any] = {
@@ -322,7 +324,6 @@ def _known(
     """Read what else is known of the test utterances."""
     from ..asv.galleries import KnownSpeech
     from ..io.data_dir import read_utt2dur, read_utt2spk
-    from ..io.names import sessions_of
 
     speaker_of = read_utt2spk(arguments.utt2spk)
     members = {u: speaker for speaker, of in (enrolled or {}).items() for u in of}
@@ -475,8 +476,6 @@ def _write_predictions(
     utt2spk: Mapping[str, str],
 ) -> None:
     """Write the prediction of each utterance in each situation."""
-    from ..io.csv_text import csv_text
-    from ..io.files import write_text
 
     rows: list[tuple[object, ...]] = [("set", "utterance", "speaker", "reference", "prediction")]
     for name, result in results.items():
