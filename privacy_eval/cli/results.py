@@ -112,12 +112,13 @@ VERBS: dict[str, Options] = {
     },
     "gate": {
         "example": "--policy policy.yaml exp/results.json --junit gate.xml",
-        "shared": "confirm format",
+        "shared": "confirm",
         "results": path("results.json"),
         "--policy": path("FILE", "rules, a YAML file", required=True),
         "--system": {"help": "judge only this system; default: all of them"},
         "--junit": path("FILE", "write JUnit XML for a build server"),
         "--markdown": path("FILE", "write a summary in Markdown"),
+        "--format": choice(["text", "json"], default="text"),
     },
 }
 

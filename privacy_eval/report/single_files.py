@@ -24,8 +24,8 @@ Cells = Mapping[str, str]
 Evaluations = Mapping[Variant, Mapping[str, Evaluation]]
 Comparisons = Mapping[Variant, Comparison]
 
-# What is not printed: the values of a row without intervals, which depend on the bootstrap.
-_IDENTITY = "identity"
+#: Intervals in cells, which depend on the bootstrap.
+_INTERVAL = re.compile(r" ?\[.*\]")
 
 #: Cells of a column of numbers.
 _NUMBER = re.compile(rf"({NOT_AVAILABLE}|(<= )?[-+]?(\d[\d.e-]*|inf)[?*]?( %)?( ?\[.*\])?|\[.*\])?")
@@ -59,8 +59,7 @@ def text_table(
     """Make a table of rows in groups by heading, without blank columns."""
     some = {heading: of for heading, of in groups.items() if of}
     cells = [row for of in some.values() for row in of]
-    shown = dict.fromkeys(title for row in cells for title, text in row.items() if text)
-    titles = [title for title in shown if title != _IDENTITY]
+    titles = list(dict.fromkeys(title for row in cells for title, text in row.items() if text))
 
     def column(title: str) -> Column:
         numbers = all(_NUMBER.fullmatch(row.get(title, "")) for row in cells)
@@ -179,11 +178,9 @@ def _compared(
         for place, value in enumerate(values):
             printed = f"{value} {intervals[place][number]}".rstrip()
             row = {"metric": rows[0]["metric"], "system": titles[place], "value": printed}
-            row[_IDENTITY] = f"{titles[place]} {value}"
             if place:
                 tested = dict(rows[place - 1])
                 difference, ends = (tested.pop(k, "") for k in ("difference", "95 % interval"))
-                row[_IDENTITY] += f" {difference}"
                 row["difference"] = f"{difference} {ends}".rstrip()
                 row |= {key: text for key, text in tested.items() if key.startswith("p")}
             yield row
@@ -210,15 +207,16 @@ def _of_variants(
     name: str, caption: str, rows: Mapping[Variant, Sequence[Cells]], notes: Sequence[str]
 ) -> Table:
     """Make a table with a group per variant, of further ones with the rows that differ."""
-    printed: set[tuple[str, str]] = set()
-    groups: dict[str, list[Cells]] = {}
+    groups: dict[str, Sequence[Cells]] = {}
+    printed = set[tuple[str, ...]]()
     for variant, of_variant in rows.items():
-        values = [(row["metric"], row.get(_IDENTITY, row["value"])) for row in of_variant]
-        heading = f"{variant}, where it differs" if groups else variant
-        pairs = zip(of_variant, values, strict=True)
-        if different := [row for row, of in pairs if of not in printed]:
-            groups[heading] = different
-        printed.update(values)
+        values = {
+            tuple(_INTERVAL.sub("", text) for title, text in row.items() if title[0] != "p"): row
+            for row in of_variant
+        }
+        if different := [row for key, row in values.items() if key not in printed]:
+            groups[f"{variant}, where it differs" if groups else variant] = different
+        printed |= values.keys()
     if len(groups) == 1:
         caption, groups = f"{caption}, variant {' and '.join(rows)}", {"": [*groups.values()][0]}
     return text_table(name, caption, groups, notes)
