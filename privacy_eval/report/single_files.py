@@ -90,13 +90,17 @@ def ends(interval: Any) -> dict[str, float | None]:
     return {"low": of.get("low"), "high": of.get("high")}
 
 
+#: What rows without a part are of.
+_WHOLE = {"speaker": "all", "fold": "all"}
+
+
 def number_table(name: str, caption: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> Table:
     """Make a table of measurements: what they are of, where that differs, and their counts."""
     differ = [n for n in (*CIRCUMSTANCES, "variant") if len({str(r.get(n)) for r in rows}) > 1]
     known = {*CIRCUMSTANCES, *VALUES, "tag", "caveats"} - {"p"}
     more = [n for n in dict.fromkeys(n for row in rows for n in row) if n not in known]
     cells = [
-        {n.replace("_", " "): str(row.get(n, "")) for n in differ}
+        {n.replace("_", " "): str(row.get(n) or _WHOLE.get(n, "")) for n in differ}
         | _number(row)
         | {n.removeprefix("n_").replace("_", " "): _further(row, n) for n in more}
         for row in rows

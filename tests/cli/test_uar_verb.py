@@ -81,7 +81,7 @@ def test_text(tmp_path: Path) -> None:
     files = ("--predictions", tmp_path / "p.csv", "--utt2spk", tmp_path / "utt2spk")
     rows = printed(cli("uar", *files).out)
     assert [row["Value"] for row in rows] == ["50.0000 %", "100.000 %", "0.000 %"] * 2
-    assert [row["Fold"] for row in rows] == ["", "", "", "s1", "", ""]  # the same as above
+    assert [row["Fold"] for row in rows] == ["all", "", "", "s1", "", ""]  # the same as above
 
 
 def test_a_set_named_like_a_speaker(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_set_named_like_a_speaker(tmp_path: Path) -> None:
     done = cli("uar", "--predictions", tmp_path / "p.csv", "--utt2spk", tmp_path / "utt2spk")
     rows = [row for row in printed(done.out) if row["Metric"] == METRICS["uar"].sentence]
     assert [(row["Fold"], row["Value"]) for row in rows] == [
-        ("", "50.0000 %"),
+        ("all", "50.0000 %"),
         ("1", "100.0000 %"),
         ("2", "0.0000 %"),
     ]

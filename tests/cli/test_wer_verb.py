@@ -230,7 +230,7 @@ def test_a_speaker_without_words_has_no_rate(tmp_path: Path) -> None:
     options = ("--normalization", "vpc2026", "--utt2spk", tmp_path / "utt2spk")
     run = cli("wer", *files, *options)
     assert line(run, 1) == "n/a [ 2 / 0, 2 ins, 0 del, 0 sub ]"
-    assert [row["Speaker"] for row in printed(run.out)] == ["", "s1", "s2"]
+    assert [row["Speaker"] for row in printed(run.out)] == ["all", "s1", "s2"]
     assert line(run, 2).startswith("50.00 % ")
 
 
