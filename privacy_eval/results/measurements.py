@@ -127,6 +127,12 @@ _FURTHER: Mapping[str, Metric] = MappingProxyType(
         "opinion": Metric("utility", "rating", "mean opinion score", decimals=2),
         "mann_whitney": Metric("utility", "pairs", "U of Mann and Whitney"),
         "share_below": Metric("scores", "fraction", "x", column_label=Label("x", "$x$")),
+        "cllr_min_formula": Metric(
+            "scores",
+            "bit",
+            "min Cllr by formula",
+            column_label=Label(*(f"{title} by formula" for title in describe("cllr_min").column)),
+        ),
         "ceiling": Metric(
             "scores",
             "log10 LR",

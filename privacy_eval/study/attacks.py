@@ -40,7 +40,7 @@ from .protocol import (
     Technique,
     VectorSettings,
 )
-from .scores import Metrics, Row, plain
+from .scores import Metrics, Row, counts_of, plain
 
 IntArray = NDArray[np.int64]
 
@@ -395,10 +395,11 @@ def attack_rows(
                     "selection": selection,
                     "attacker": attacker,
                     "linkage": linkage,
-                    "n_target": scores.n_target,
-                    "n_nontarget": scores.n_nontarget,
-                    "difference_of_means": float(scores.target.mean() - scores.nontarget.mean()),
-                    "separation": separation(scores),
+                    **counts_of(scores),
+                    "numbers": {
+                        "difference_of_means": difference_of_means(scores),
+                        "separation": separation(scores),
+                    },
                     "metrics": metrics(scores),
                 }
             )
@@ -409,8 +410,12 @@ def separation(scores: TrialScores) -> float:
     """Compute the difference of the means of target and nontarget scores in pooled standard
     deviations (root of the mean variance); 0 if all scores are equal."""
     deviation = math.sqrt((float(scores.target.var()) + float(scores.nontarget.var())) / 2)
-    difference = float(scores.target.mean() - scores.nontarget.mean())
-    return difference / deviation if deviation else 0.0
+    return difference_of_means(scores) / deviation if deviation else 0.0
+
+
+def difference_of_means(scores: TrialScores) -> float:
+    """Compute the mean target score less the mean nontarget score."""
+    return float(scores.target.mean() - scores.nontarget.mean())
 
 
 def matrix_rows(
@@ -435,5 +440,5 @@ def matrix_rows(
         del arrays["speakers"]
         values = {v: similarity_metrics(one) for v, one in measured.by_variant.items()}
         matrices = {name: plain(matrix) for name, matrix in arrays.items()}
-        rows.append({"title": case.title, "metrics": values, "matrices": matrices})
+        rows.append({"case": case.title, "metrics": values, "matrices": matrices})
     return rows

@@ -73,7 +73,7 @@ def study_figures(study: StudyProtocol, rows: Rows) -> Iterator[Drawing]:
         drawings["attacks"] = _attacks(study.attacks.pairs, attacks)
     if rows.get("matrices"):
         blocks = [
-            (row["title"], "", block(_arrays(row["matrices"]), study.variant))
+            (row["case"], "", block(_arrays(row["matrices"]), study.variant))
             for row in rows["matrices"]
         ]
         caption = "Artificial voice similarity matrices."
@@ -155,7 +155,7 @@ def _gaussian_pairs(rows: Sequence[Row]) -> Canvas:
 
 def _attacks_pair(rows: Sequence[Row], x: str, y: str) -> Canvas:
     """Plot two metrics, coloured by the difference of means, with a marker per attacker."""
-    separations = [row["separation"] for row in rows]
+    separations = [row["numbers"]["separation"] for row in rows]
     handles: dict[str, Artist] = {}
     with style.figure(style.COLUMN_WIDTH + 0.5, 3.0) as canvas:
         axes = canvas.subplots()
@@ -166,7 +166,7 @@ def _attacks_pair(rows: Sequence[Row], x: str, y: str) -> Canvas:
             points = axes.scatter(
                 x_values,
                 y_values,
-                c=[row["separation"] for row in of_attacker],
+                c=[row["numbers"]["separation"] for row in of_attacker],
                 cmap=_COLOURS,
                 vmin=min(0.0, *separations),
                 vmax=max(map(abs, separations)) or 1.0,
@@ -262,12 +262,12 @@ def _clusters(rows: Sequence[Row]) -> Iterator[Drawing]:
     first = rows[0]
     yield Drawing(
         "clusters_points",
-        f"Converted x-vectors of two speakers. Trials: {first['title']}.",
+        f"Converted x-vectors of two speakers. Trials: {first['case']}.",
         partial(_cluster_points, first),
     )
     panels = []
     for row in rows:
-        title = style.escape_mathtext(row["title"], 60)
+        title = style.escape_mathtext(row["case"], 60)
         value = row["metrics"]["exact"]["linkability"]
         panel = linkability_panel(_arrays(row["curves"]), value, title)
         panels.append((replace(panel, right_label=LOCAL),))
@@ -278,7 +278,8 @@ def _clusters(rows: Sequence[Row]) -> Iterator[Drawing]:
         Plot(tuple(panels), legend="bottom", panel_height=1.35, width=4.6),
     )
     x = np.linspace(0, 1, 201)
-    fractions = np.array([[r["share_below"], r["metrics"]["exact"]["cllr_min"]] for r in rows])
+    below = [row["numbers"]["share_below"] for row in rows]
+    fractions = np.column_stack([below, [r["metrics"]["exact"]["cllr_min"] for r in rows]])
     look: dict[str, Any] = dict(colour=_SPEAKER_COLOURS["B"], line_style="", marker="o")
     panel = Panel(
         (

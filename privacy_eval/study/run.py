@@ -35,7 +35,7 @@ from .scores import (
 RECORDS = "records"
 
 #: Incremented when the same tasks yield different rows.
-_REVISION = 2
+_REVISION = 3
 
 
 #: Makes a product of an experiment, a name, all inputs of its rows in addition to the seed and the

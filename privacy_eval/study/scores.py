@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from ..io.schema import to_plain
 from ..metrics import VARIANTS, TrialScores, linkability
 from ..metrics.llr import evidence_function
 from ..metrics.pav import FloatArray
@@ -54,10 +53,17 @@ def discrete_rows(
     experiment: DiscreteExperiment, _: np.random.Generator, metrics: Metrics
 ) -> list[Row]:
     """A row per case: scores 1, 2, ... with the labels of the case."""
-    return [
-        {**to_plain(case), "metrics": metrics(discrete_scores(case.labels))}
-        for case in experiment.cases
-    ]
+    rows: list[Row] = []
+    for case in experiment.cases:
+        scores = discrete_scores(case.labels)
+        row = {"case": case.title, "labels": case.labels, "printed": dict(case.printed)}
+        rows.append({**row, **counts_of(scores), "metrics": metrics(scores)})
+    return rows
+
+
+def counts_of(scores: TrialScores) -> Row:
+    """Return the numbers of trials."""
+    return {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
 
 
 def discrete_scores(labels: str) -> TrialScores:
@@ -126,12 +132,10 @@ def cluster_rows(
     below = fraction_below(scores)
     return [
         {
-            "title": trials.title,
+            "case": trials.title,
             "enrolled": list(trials.enrolled),
-            "share_below": below,
-            "cllr_min_formula": cllr_min_in_between(below),
-            "n_target": scores.n_target,
-            "n_nontarget": scores.n_nontarget,
+            **counts_of(scores),
+            "numbers": {"share_below": below, "cllr_min_formula": cllr_min_in_between(below)},
             "metrics": metrics(scores),
             "points": {name: plain(xy) for name, xy in points.items()},
             "curves": _linkability_curves(scores),
@@ -251,7 +255,7 @@ def independent_rows(
     def draw() -> TrialScores:
         return TrialScores(generator.normal(d, 1, targets), generator.normal(0, 1, nontargets))
 
-    design: Row = {"design": "independent", "eer": eer, "speakers": None}
+    design: Row = {"design": "independent", "true_eer": eer}
     return _estimates(design, draw, experiment.replicates, metrics)
 
 
@@ -270,7 +274,7 @@ def speaker_rows(
             model, enrolled=speakers, speakers=speakers, utterances=count, generator=generator
         ).scores
 
-    design = {"design": "speakers", "eer": eer, "speakers": speakers}
+    design = {"design": "speakers", "true_eer": eer, "n_speakers": speakers}
     return _estimates(design, draw, experiment.replicates, metrics)
 
 
@@ -303,9 +307,8 @@ def _estimates(
     return [
         {
             **design,
-            "n_target": scores.n_target,  # the same in all replicates
-            "n_nontarget": scores.n_nontarget,
-            "replicates": replicates,
+            **counts_of(scores),  # the same in all replicates
+            "n_replicates": replicates,
             "estimates": estimates,
         }
     ]

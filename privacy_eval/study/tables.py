@@ -37,17 +37,8 @@ SECTIONS: Mapping[str, str] = {
     "estimators": "Bias and spread of estimates",
 }
 
-#: Columns of measurements by the entries of rows that have other names.
-_NAMES = {
-    "title": "case",
-    "eer": "true_eer",
-    "speakers": "n_speakers",
-    "replicates": "n_replicates",
-}
-
-#: Entries of rows that are no parameters of their scores: arrays, and numbers.
-_RESULTS = frozenset({"metrics", "estimates", "points", "curves", "matrices", "printed"})
-_NUMBERS = ("share_below", "difference_of_means", "separation")
+#: Entries of rows that are no parameters of their scores.
+_RESULTS = frozenset({"metrics", "estimates", "numbers", "printed", "points", "curves", "matrices"})
 
 
 def measurements_of(rows: Rows) -> Measurements:
@@ -60,23 +51,18 @@ def measurements_of(rows: Rows) -> Measurements:
 def _rows_of(experiment: str, row: Row) -> Iterator[dict[str, Any]]:
     """Yield the numbers of a row: those without variants, then the metrics."""
     place: dict[str, Any] = {"experiment": experiment}
-    for name, value in row.items():
-        if name not in (*_RESULTS, *_NUMBERS, "cllr_min_formula"):
-            text = " ".join(map(str, value)) if isinstance(value, list) else value
-            place[_NAMES.get(name, name)] = text
-    if labels := row.get("labels"):
-        place |= {"n_target": labels.count(TARGET), "n_nontarget": labels.count(NONTARGET)}
-    for name in (name for name in _NUMBERS if name in row):
-        yield measured(name, row[name], **place)
-    if "cllr_min_formula" in row:
-        yield measured("cllr_min", row["cllr_min_formula"], **place, source="formula")
+    for name in (name for name in row if name not in _RESULTS):
+        several = isinstance(row[name], list)
+        place[name] = " ".join(map(str, row[name])) if several else row[name]
+    for name, value in row.get("numbers", {}).items():
+        yield measured(name, value, **place)
     if "estimates" in row:
         ceiling = individual_ceiling(row["n_target"], row["n_nontarget"])
         yield measured("ceiling", ceiling, **place, tag=categorical_tag(ceiling))
     for metric, value in row.get("printed", {}).items():
         yield measured(metric, value, **place, source="printed")
     for variant, metrics in (row.get("metrics") or row["estimates"]).items():
-        caveats = _caveats(place, metrics, variant) if labels else {}
+        caveats = _caveats(place, metrics, variant) if "labels" in row else {}
         of: dict[str, Any] = {**place, "variant": variant, "caveats": caveats or None}
         for metric, value in metrics.items():
             if isinstance(value, dict):

@@ -231,6 +231,17 @@ def test_variants_that_print_differently_are_listed(test: ListeningTest) -> None
     assert sum(row[2] == "min Cllr" for row in table.rows) == differ > 0
 
 
+def test_blocks_of_significance_tests_are_lettered(tmp_path: Path, test: ListeningTest) -> None:
+    headings = [h.title for h in tables_of(test)["subjective_tests_speech"].headings]
+    assert headings == ["(a) Naturalness", "(b) Intelligibility"]
+    lines = (f"{e},{s},{s}-{e},{1 + n + e}" for e in range(3) for n, s in enumerate(("B1", "B2")))
+    text = "\n".join(["evaluator,system,trial,intelligibility", *lines, ""])
+    alone = evaluate_ratings(ratings_of(text, tmp_path), PROTOCOL)[0]
+    table = tables_of(alone)["subjective_tests_speech"]
+    assert [h.title for h in table.headings] == ["(a) Intelligibility"]
+    assert "on subjective intelligibility (" in table.caption
+
+
 def test_flagged_evaluators_are_named(test: ListeningTest) -> None:
     table = tables_of(test)["subjective_evaluators"]
     flagged = {(e["evaluator"], e["quantity"]) for e in test.flagged}

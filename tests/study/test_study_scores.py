@@ -114,7 +114,7 @@ def test_figure_3(number: int) -> None:
     values = row["metrics"]
     assert values["exact"]["linkability"] > 0.95
     assert values["challenge"]["linkability"] > 0.95
-    formula = cllr_min_in_between(row["share_below"])
+    formula = cllr_min_in_between(row["numbers"]["share_below"])
     assert values["exact"]["cllr_min"] == pytest.approx(formula, abs=0.02)
     if number == 0:  # the study's own figures
         assert values["exact"]["cllr_min"] == pytest.approx(0.81, abs=0.02)
@@ -135,7 +135,7 @@ def test_trials_of_enrolled_clusters() -> None:
     (row,) = rows_of(records_of(clusters=experiment))
     assert (row["n_target"], row["n_nontarget"]) == (16, 16)
     # 3 of 4 left with 1 of 4 left: pairs apart are 3 * 3 + 1 * 1 of 16.
-    assert row["share_below"] == 10 / 16
+    assert row["numbers"]["share_below"] == 10 / 16
     left = [x for x, _ in row["points"]["A enrollment"] if x < 0]
     assert len(left) == 3 and all(abs(x + 10) < 1 for x in left)
 
@@ -227,7 +227,7 @@ def test_rows_have_mean_and_spread_of_replicates() -> None:
     records = records_of(estimators=study.estimators)
     assert len(records) == 2 * 2 + 2 == len({r.name for r in records})
     (row,) = rows_of(records[1:2])
-    assert (row["n_target"], row["n_nontarget"], row["speakers"]) == (50, 50, None)
+    assert (row["n_target"], row["n_nontarget"], row.get("n_speakers")) == (50, 50, None)
     generator, d = generator_of(records[1]), 2 * norm.ppf(0.8)
     values = [
         score_metrics(TrialScores(generator.normal(d, 1, 50), generator.normal(0, 1, 50)))
@@ -239,7 +239,7 @@ def test_rows_have_mean_and_spread_of_replicates() -> None:
     assert estimate["deviation"] == pytest.approx(eers.std(ddof=1), abs=1e-12)
     assert eers.min() <= estimate["low"] <= estimate["high"] <= eers.max()
     (row,) = rows_of(records[-1:])
-    assert (row["speakers"], row["n_target"], row["n_nontarget"]) == (6, 60, 300)
+    assert (row["n_speakers"], row["n_target"], row["n_nontarget"]) == (6, 60, 300)
 
 
 def test_bias_and_spread_shrink_with_trials() -> None:

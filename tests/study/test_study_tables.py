@@ -26,8 +26,8 @@ def row(speakers: int | None, targets: int, mean: float, deviation: float) -> di
     values = {"eer": estimate(mean, deviation), "linkability": estimate(0.5, 0.0)}
     return {
         "design": "independent" if speakers is None else "speakers",
-        "eer": 0.2,
-        "speakers": speakers,
+        "true_eer": 0.2,
+        **({} if speakers is None else {"n_speakers": speakers}),
         "n_target": targets,
         "n_nontarget": 2 * targets,
         "estimates": {"exact": values, "challenge": values},
@@ -103,7 +103,8 @@ def test_linkability_of_few_targets_is_flagged(targets: int, noted: bool) -> Non
     metrics = {v: {"linkability": linkability(separated, variant=v).value} for v in VARIANTS}
     assert (metrics["exact"]["linkability"] == 0) is (targets < 20)
     case = {
-        "title": "x",
+        "case": "x",
+        **{"n_target": targets, "n_nontarget": 4},
         "labels": "N" * 4 + "T" * targets,
         "metrics": metrics,
         "printed": {"linkability": 1.0},
