@@ -461,11 +461,17 @@ def chosen(cells: Cells, is_chosen: Callable[[Row], bool]) -> Cells:
     return replace(cells, rows=Measurements.of(filter(is_chosen, cells.rows)))
 
 
+def csv_rows(source: Path | str) -> list[dict[str, str]]:
+    """The rows of a CSV file, or of its text."""
+    text = source.read_bytes().decode() if isinstance(source, Path) else source
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
 def cells_of(text: str, table: str) -> list[dict[str, str]]:
     """The rows of a table in tables.csv: by its column the text of each cell that is not blank, or
     its number with all digits."""
     rows: dict[str, dict[str, str]] = {}
-    for cell in csv.DictReader(io.StringIO(text)):
+    for cell in csv_rows(text):
         if cell["table"] == table:
             rows.setdefault(cell["row"], {})[cell["column"]] = cell["value"] or cell["text"]
     return list(rows.values())

@@ -19,7 +19,7 @@ import pytest
 from latex_support import needs_latex, rows_are_identified, well_set_paper
 from PIL import Image
 from study_support import small_file
-from support import ROOT, Run, cells_of, cli, executable, run_program, snapshot, times
+from support import ROOT, Run, cells_of, cli, csv_rows, executable, run_program, snapshot, times
 
 from privacy_eval.metrics import METRICS, Metric
 from privacy_eval.results.json_store import read_results
@@ -399,11 +399,9 @@ def test_the_demo_ends_with_results_and_tables(ran: Copy) -> None:
             assert (out / "tables/more" / f"{system}_{table}.tex").stat().st_size > 300
     linked = sum(len(r["sizes"]) + len(r["singling_out"]["sizes"]) for r in plain["identification"])
     assert linked > 2 * 72
-    with open(out / "results.csv") as file:
-        of_sets = sum(1 for row in csv.DictReader(file) if not row["speaker"])
+    of_sets = sum(1 for row in csv_rows(out / "results.csv") if not row["speaker"])
     assert of_sets == 96 * 2 * 12 + 32 + 24 * 2 * 5 + linked
-    with open(out / "speakers.csv") as file:
-        assert sum(1 for _ in csv.DictReader(file)) == 24 * 4
+    assert len(csv_rows(out / "speakers.csv")) == 24 * 4
     text = (out / "results.txt").read_text()
     assert text.startswith("# B1\nASV-libri_dev_enrolls-libri_dev_trials_f\n  EER: ")
     assert text.count("  EER: ") == 72

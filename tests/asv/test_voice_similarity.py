@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import json
 import math
@@ -25,6 +23,7 @@ from support import (
     TRIALS,
     SpeechTree,
     changed,
+    csv_rows,
     experiment_of,
     lines_to,
     make_planned,
@@ -190,7 +189,7 @@ def test_speakers_from_the_least_protected_on(tmp_path: Path) -> None:
     number = similarity.speakers.index("s3")
     assert speakers[0].similarity_oa == exact.oa.values[number, number]
     text = speakers_csv(({}, s) for s in speakers)
-    rows = list(csv.DictReader(io.StringIO(text)))
+    rows = csv_rows(text)
     assert [r["speaker"] for r in rows] == [s.speaker for s in speakers]
     assert float(rows[0]["deid"]) == speakers[0].deid
 
@@ -221,7 +220,7 @@ def test_speakers_and_their_set_stand_side_by_side_in_one_variant(
     *speakers, whole = (row[-len(fields(SpeakerSimilarity)) :] for row in table.rows)
     assert whole[:2] == ("all", f"{100 * metrics['exact']['deid']:.1f}")
     assert float(speakers[0][1]) <= float(whole[1]) and "variant exact" in table.caption
-    rows = list(csv.DictReader(io.StringIO(to_speakers_csv(results))))
+    rows = csv_rows(to_speakers_csv(results))
     assert {row["variant"] for row in rows} == {"exact"}
 
 
@@ -231,7 +230,7 @@ def test_linkability_of_few_pairs_is_none(tmp_path: Path) -> None:
         spoken = utterances(("s1", "s2", "s3"), each)
         actual = measured(tmp_path, spoken=spoken).speaker_results
         assert [s.linkability is not None for s in actual] == [known] * 3
-        rows = list(csv.DictReader(io.StringIO(speakers_csv(({}, s) for s in actual))))
+        rows = csv_rows(speakers_csv(({}, s) for s in actual))
         assert [r["linkability"] != "" for r in rows] == [known] * 3
 
 
@@ -597,7 +596,7 @@ def test_results_csv_and_txt(tree: SpeechTree) -> None:
     made(tree)
     results = stored(tree)
     record = results.similarity[0]
-    rows = [r for r in csv.DictReader(io.StringIO(to_csv(results))) if not r["speaker"]]
+    rows = [r for r in csv_rows(to_csv(results)) if not r["speaker"]]
     assert [(r["variant"], r["metric"]) for r in rows] == [
         (v, m) for v in record.metrics for m in of_kind("matrices")
     ]
@@ -624,7 +623,7 @@ def test_speakers_csv_of_several_sets(tree: SpeechTree) -> None:
     results = stored(tree)
     other = changed(results.similarity[0], system="B", gender="m")
     both = replace(results, similarity=(*results.similarity, other))
-    rows = list(csv.DictReader(io.StringIO(to_speakers_csv(both))))
+    rows = csv_rows(to_speakers_csv(both))
     assert [r["system"] for r in rows] == ["anon"] * 4 + ["B"] * 4
     assert [r["speaker"] for r in rows[:4]] == [s.speaker for s in other.speakers]
     assert {r["trial_set"] for r in rows} == {TRIALS}

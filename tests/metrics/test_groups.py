@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ import pytest
 from golden import FOLDER
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import ROOT, Run, cli, lines_to, ok, refused
+from support import ROOT, Run, cli, csv_rows, lines_to, ok, refused
 
 from privacy_eval.io.scores import read_scores, read_trials, with_speakers
 from privacy_eval.io.user_tables import age_bands
@@ -60,7 +59,7 @@ def of_speakers(name: str) -> Trials:
 
 
 def report_of(name: str, column: str, **options: int) -> GroupReport:
-    rows = list(csv.DictReader((ALL / name / "metadata.csv").read_text().splitlines()))
+    rows = csv_rows(ALL / name / "metadata.csv")
     group_of = {row["speaker"]: row[column] for row in rows if row[column]}
     group_of = age_bands(group_of) if column == "age" else group_of
     return groups(of_speakers(name), group_of, **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import each_variant
-from support import ROOT
+from support import ROOT, csv_rows
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import (
@@ -647,8 +646,7 @@ def scores_of(name: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 
 def test_diagonal_dominance_and_gain_of_calibrated_scores() -> None:
     """It calibrates every ordered pair and adds 1e-8 for each rank, so that ties differ."""
-    with open(GOLDEN / "expected.csv", newline="") as file:
-        expected = {row["quantity"]: float(row["value"]) for row in csv.DictReader(file)}
+    expected = {row["quantity"]: float(row["value"]) for row in csv_rows(GOLDEN / "expected.csv")}
     actual = []
     for name in ("osp_osp", "psp_psp"):
         scores, speaker = scores_of(f"scores_output_{name}")

@@ -4,7 +4,6 @@ opinions against sums over all pairs of ratings.
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shutil
@@ -20,7 +19,7 @@ import scipy
 import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import ROOT, cli, printed, refused
+from support import ROOT, cli, csv_rows, printed, refused
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.choices import NORMALIZATIONS, VARIANTS, Variant
@@ -66,8 +65,7 @@ def test_golden_counts_and_rates(name: str) -> None:
     assert 100 * pooled.errors / pooled.words == expected["WER"]
     counts = ("num_scored_tokens", "insertions", "deletions", "substitutions")
     assert pooled == WordErrors(*(expected[key] for key in counts))
-    with open(WER / name / "expected_utterances.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = csv_rows(WER / name / "expected_utterances.csv")
     assert {row["utterance"] for row in rows} == actual.keys()
     for row in rows:
         counts = ("num_ref_tokens", "insertions", "deletions", "substitutions")
@@ -258,8 +256,7 @@ PITCH = ROOT / "tests" / "data" / "golden" / "pitch"
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
-    with open(PITCH / name, newline="") as file:
-        return list(csv.DictReader(file))
+    return csv_rows(PITCH / name)
 
 
 def test_golden_tracks() -> None:

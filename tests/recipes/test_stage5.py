@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shutil
@@ -19,6 +18,7 @@ from support import (
     SpeechTree,
     assert_golden,
     cli,
+    csv_rows,
     lines_to,
     needs_real_tree,
     ok,
@@ -101,8 +101,7 @@ def test_from_anonymized_speech_to_tables(evaluated: Path) -> None:
     }
     for pattern in ("anon_voice.*", "anon_speakers.*"):
         assert list((out / "tables").rglob(pattern))
-    with open(out / "speakers.csv") as file:
-        assert sum(1 for _ in csv.DictReader(file)) == 12 * 4
+    assert len(csv_rows(out / "speakers.csv")) == 12 * 4
     assert len(list((out / "similarity_matrices_DeID_Gvd").iterdir())) == 12
 
 

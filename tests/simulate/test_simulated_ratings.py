@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import pytest
+from support import csv_rows
 
 from privacy_eval.io.ratings import COLUMNS
 from privacy_eval.simulate.demo_tree import EVALUATORS, ONE_VALUE, STOPS_EARLY, simulate_ratings
@@ -14,7 +12,7 @@ KEY = "a a-1 target\na a-2 target\na b-1 nontarget\nb b-1 target\nb a-1 nontarge
 
 
 def rows() -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(simulate_ratings(["B1", "B2"], {("libri", "f"): KEY}))))
+    return csv_rows(simulate_ratings(["B1", "B2"], {("libri", "f"): KEY}))
 
 
 def test_every_evaluator_rates_every_system() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support import REAL_SPEECH, cli, lines_to, needs_real_speech
+from support import REAL_SPEECH, cli, csv_rows, lines_to, needs_real_speech
 
 from privacy_eval.speech import audit
 from privacy_eval.speech.audio import CHANNELS, Audio
@@ -209,7 +207,7 @@ def test_the_verb(tmp_path: Path) -> None:
     assert (run.code, len(problems)) == (1, 1)
     assert problems[0]["status"] == "error"
     assert "libri_dev_trials_f_anon (1 of 3: libri_dev_trials_f-1" in problems[0]["problem"]
-    rows = list(csv.DictReader(io.StringIO(table.read_text())))
+    rows = csv_rows(table.read_text())
     assert len(rows) == 6
     assert [row["utterance"] for row in rows if row["problems"]] == ["libri_dev_trials_f-1"]
     assert "anonymized audio" not in cli(*common).out

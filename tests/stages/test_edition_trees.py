@@ -3,7 +3,6 @@ their summaries."""
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 import re
@@ -11,7 +10,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support import ROOT, cli, ok, refused
+from support import ROOT, cli, csv_rows, ok, refused
 
 from privacy_eval.numbers.cells import interval_of
 from privacy_eval.numbers.report_data import read_report_data
@@ -61,8 +60,7 @@ def rounded(rate: float) -> str:
 
 
 def table(path: Path, *, skip: int = 0) -> list[dict[str, str]]:
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))[skip:]
+    return csv_rows(path)[skip:]
 
 
 def expected_eers(path: Path) -> Rows:
@@ -258,7 +256,7 @@ def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch)
         assert low < record.line.wer < high
         assert record.line == rated[record.condition.name].line
         assert record.speakers is not None and sum(record.speakers.words) == record.line.words
-    rows = list(csv.DictReader((tree / "exp/privacy_eval/results.csv").open()))
+    rows = csv_rows(tree / "exp/privacy_eval/results.csv")
     assert all(row["low"] for row in rows if row["metric"].startswith("wer"))
     data = read_report_data(ReportSources((tree / "exp/privacy_eval/results.json",)))
     for split in ("dev", "test"):

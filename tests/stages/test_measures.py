@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shutil
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from support import Run, cli, ok, refused
+from support import Run, cli, csv_rows, ok, refused
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.errors import OPTIONAL, UsageError, missing_library
@@ -176,7 +175,7 @@ def test_measures_reach_results_and_tables(measured: Tree) -> None:
     assert 3 <= low <= expected <= high <= 3.03
     per = [r.values for r in results.measures if r.source == "phones"]
     assert per == [{"per_original": 1.0}] * 8
-    rows = list(csv.DictReader((tree.out / "results.csv").read_text().splitlines()))
+    rows = csv_rows(tree.out / "results.csv")
     (row,) = [r for r in rows if (r["metric"], r["name"]) == ("dnsmos_ovrl", f"{SETS[2]}_B1")]
     assert float(row["value"]) == pytest.approx(expected - 1) and row["low"]
     assert row["trial"] == "anonymized"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from pathlib import Path
@@ -14,6 +13,7 @@ from support import (
     TRIALS,
     SpeechTree,
     cli,
+    csv_rows,
     lines_to,
     needs_attackers,
     ok,
@@ -215,7 +215,7 @@ def test_sessions_are_in_records_tables_and_the_report(tmp_path: Path) -> None:
     low, high = other.intervals["eer"]
     assert low < other.values.eer <= high
     out = tmp_path / "exp/privacy_eval"
-    rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
+    rows = csv_rows(out / "results.csv")
     of_words = [r for r in rows if (r["attacker"], r["metric"]) == ("words", "eer")]
     (row,) = (r for r in of_words if r["session"] == "other")
     assert (float(row["value"]), row["n_target"]) == (pytest.approx(other.values.eer), "30")

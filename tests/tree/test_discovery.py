@@ -187,20 +187,6 @@ def test_one_folder_of_the_pair_alone(tree: Tree) -> None:
     assert {c.condition.results_folder for c in system.conditions} == {".orig"}
 
 
-def test_under_2020_the_pair_is_two_systems(tree: Tree) -> None:
-    tree.libri("exp/results-X")
-    tree.libri("exp/results-X.orig")
-    assert [s.name for s in find(tree)] == ["X", "X.orig"]
-
-
-def test_pairs_in_a_collection(tree: Tree) -> None:
-    for folder in ("a/s/results-1", "a/s/results-1.orig", "b/s/results-1.orig", "b/s/results-1"):
-        tree.libri(f"exp/{folder}")
-    systems = find(tree, protocol="vpc2022")
-    assert [s.name for s in systems] == ["a/s", "b/s"]
-    assert all(len(s.conditions) == 6 for s in systems)
-
-
 def test_from_within_the_results_folder(
     tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,15 +201,62 @@ def test_from_within_the_results_folder(
 # --- a collection
 
 
-def test_a_collection(tree: Tree) -> None:
-    tree.libri("exp/teamA/sys1/results-t")
-    tree.libri("exp/teamA/sys2/results-t")
-    tree.libri("exp/teamB/sys1/results-t")
-    systems = find(tree)
-    assert [s.name for s in systems] == ["teamA/sys1", "teamA/sys2", "teamB/sys1"]
+#: Below `exp`: folders of results, how they are searched, and the number of conditions by system.
+LAYOUTS: dict[str, tuple[list[str], dict[str, str], dict[str, int]]] = {
+    "a pair under 2020": (["results-X", "results-X.orig"], {}, {"X": 3, "X.orig": 3}),
+    "pairs in a collection": (
+        [f"{team}/s/results-1{end}" for team in "ab" for end in ("", ".orig")],
+        {"protocol": "vpc2022"},
+        {"a/s": 6, "b/s": 6},
+    ),
+    "systems of teams": (
+        ["A/sys1/results-t", "A/sys2/results-t", "B/sys1/results-t"],
+        {},
+        {"A/sys1": 3, "A/sys2": 3, "B/sys1": 3},
+    ),
+    "with the tag where a folder holds several": (
+        ["results-here", "one/results-t", "two/results-a", "two/results-b_mine"],
+        {},
+        {"here": 3, "one": 3, "two/a": 3, "two/b_mine": 3},
+    ),
+    "deep": (["a/b/results-t", "a/b/c/d/e/results-t"], {}, {"a/b": 3, "a/b/c/d/e": 3}),
+    "a team named as results": (["results-team/results-t"], {}, {"results-team": 3}),
+    "and its systems": (["results-team/b1/results-t"], {}, {"results-team/b1": 3}),
+    "folders of any name": (["team/upload", "upload"], {}, {"team/upload": 3, "upload": 3}),
+    "within the results of one": (
+        ["results-t", "results-t/old/results-s"],
+        {"results": "exp/results-t"},
+        {"t": 3},
+    ),
+    "a suffix in the name": (["results-2020_mine"], {}, {"2020_mine": 3}),
+    "a pair with it": (
+        ["results-t_mine", "results-t_mine.orig"],
+        {"protocol": "vpc2022"},
+        {"t_mine": 6},
+    ),
+}
+
+
+@pytest.mark.parametrize(("folders", "how", "found"), LAYOUTS.values(), ids=LAYOUTS)
+def test_systems_by_where_their_results_are(
+    tree: Tree, folders: list[str], how: dict[str, str], found: dict[str, int]
+) -> None:
+    """Speech is marked by the suffix of the folder, if it has one."""
+    for folder in folders:
+        tree.libri(f"exp/{folder}", suffix="_mine" if "_mine" in folder else "_anon")
+    systems = find(tree, **how)
+    assert {s.name: len(s.conditions) for s in systems} == found
+    assert [s.name for s in systems] == sorted(found)
     for system in systems:
+        assert system.anon_suffix == ("_mine" if "_mine" in system.name else "_anon")
         assert {c.condition.system for c in system.conditions} == {system.name}
-        assert all(system.name in str(c.scores) for c in system.conditions)
+        assert not system.unmatched
+
+
+def test_a_folder_name_need_not_be_the_suffix_of_its_speech(tree: Tree) -> None:
+    tree.libri("exp/results-2020_mine")
+    (system,) = find(tree)
+    assert (system.name, system.anon_suffix, system.unmatched) == ("2020_mine", "_anon", ())
 
 
 def test_results_below_the_deepest_level_are_not_dropped_silently(tree: Tree) -> None:
@@ -235,13 +268,6 @@ def test_results_below_the_deepest_level_are_not_dropped_silently(tree: Tree) ->
     assert (first.name, first.problem, team.problem) == ("1/2/3/4/5/6/7", None, None)
     assert deep.name == within and not deep.conditions
     assert deep.problem is not None and "eight levels" in deep.problem
-
-
-def test_naming(tree: Tree) -> None:
-    """By the path in the collection; with the tag where a folder holds several."""
-    for folder in ("results-here", "one/results-t", "two/results-a", "two/results-b_x"):
-        tree.libri(f"exp/{folder}", suffix="_x" if folder.endswith("_x") else "_anon")
-    assert [s.name for s in find(tree)] == ["here", "one", "two/a", "two/b_x"]
 
 
 def test_choosing_a_system(tree: Tree) -> None:
@@ -259,23 +285,6 @@ def test_naming_the_only_system(tmp_path: Path) -> None:
     (system,) = find(tree, name="mine")
     named = {x.condition.system for x in (*system.conditions, *system.recognition)}
     assert named == {"mine"} == {system.name}
-
-
-@pytest.mark.parametrize(
-    ("folder", "name"),
-    [
-        ("exp/a/b/results-t", "a/b"),
-        ("exp/a/b/c/d/e/results-t", "a/b/c/d/e"),
-        ("exp/results-team/results-t", "results-team"),
-        ("exp/results-team/b1/results-t", "results-team/b1"),
-        ("exp/team/upload", "team/upload"),
-        ("exp/upload", "upload"),
-    ],
-)
-def test_wherever_results_are_they_are_found(tree: Tree, folder: str, name: str) -> None:
-    tree.libri("exp/other/results-o")
-    tree.libri(folder)
-    assert [(s.name, len(s.conditions)) for s in find(tree)] == sorted([("other", 3), (name, 3)])
 
 
 def test_through_links_only_three_levels_are_looked_into(tmp_path: Path) -> None:
@@ -296,46 +305,21 @@ def test_conditions_of_one_system_hide_no_others(tree: Tree, tmp_path: Path, str
         find(tree)
 
 
-def test_what_is_kept_within_the_results_of_one_system_is_no_other(tree: Tree) -> None:
-    tree.libri("exp/results-t")
-    tree.libri("exp/results-t/old/results-s")
-    assert [(s.name, len(s.conditions)) for s in find(tree, "exp/results-t")] == [("t", 3)]
-
-
 def test_two_systems_of_one_name_are_refused(tree: Tree) -> None:
+    """Also where one folder is of two systems, whose suffixes are their names."""
     tree.libri("exp/results-T1")
     tree.libri("exp/T1/results-x")
-    with pytest.raises(PrivacyEvalError, match="would both be the system 'T1'"):
-        find(tree)
-
-
-def test_a_system_named_as_one_of_two_suffixes_is_refused(tree: Tree) -> None:
     tree.libri("exp/sys/results-1_team", suffix="_team")
     tree.condition("exp/sys/results-1_team", "libri_dev_enrolls", "libri_dev_trials_f_anon")
     tree.libri("exp/sys_anon/results-1")
+    with pytest.raises(PrivacyEvalError, match="would both be the system 'T1'"):
+        find(tree)
+    shutil.rmtree(tree.root / "exp/T1")
     with pytest.raises(PrivacyEvalError, match="would both be the system 'sys_anon'"):
         find(tree)
 
 
 # --- anonymization suffixes
-
-
-@pytest.mark.parametrize(
-    ("folders", "suffix", "protocol", "found"),
-    [
-        (["2020_mine"], "_mine", "vpc2020", ("2020_mine", "_mine", 3)),
-        (["2020_mine"], "_anon", "vpc2020", ("2020_mine", "_anon", 3)),
-        (["t_mine", "t_mine.orig"], "_mine", "vpc2022", ("t_mine", "_mine", 6)),
-    ],
-)
-def test_a_folder_name_offers_a_suffix_that_its_sets_may_have(
-    tree: Tree, folders: list[str], suffix: str, protocol: str, found: tuple[str, str, int]
-) -> None:
-    for folder in folders:
-        tree.libri(f"exp/results-{folder}", suffix=suffix)
-    (system,) = find(tree, protocol=protocol)
-    assert (system.name, system.anon_suffix, len(system.conditions)) == found
-    assert system.unmatched == ()
 
 
 def test_only_what_follows_the_first_underscore_counts(tree: Tree) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
 import struct
 import subprocess
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from model_support import AUDIO, needs_soxr, needs_webrtcvad
-from support import Run, cli, ok, recording_to, refused
+from support import Run, cli, csv_rows, ok, recording_to, refused
 
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.speech.audio import kind_of_audio, read_recording
@@ -212,8 +211,7 @@ class Folder:
         return cli("data-dir", *places, *more)
 
     def listed(self) -> dict[str, dict[str, str]]:
-        with (self.root / "tree/recordings.csv").open(encoding="utf-8", newline="") as file:
-            rows = [row for row in csv.DictReader(file) if row["unusable"]]
+        rows = [row for row in csv_rows(self.root / "tree/recordings.csv") if row["unusable"]]
         return {str(Path(row["recording"]).relative_to(self.root)): row for row in rows}
 
     def used(self, suffix: str = "") -> set[str]:
