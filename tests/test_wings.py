@@ -18,7 +18,8 @@ from preloaded import preloaded
 from support import ROOT, Run, lines_to, run_program
 from test_extending import BLOCK, PAGE
 
-from privacy_eval import wings
+from privacy_eval import PrivacyEvalError, wings
+from privacy_eval.results.json_store import read_results
 
 SIZES = ("--speakers", 3, "--utterances", 4, "--systems", 1)
 EXTENDED = "more_attackers: [{id: length, title: length, knows: [words], scoring: length}]"
@@ -183,6 +184,32 @@ def test_a_figure_is_drawn_and_in_the_report(tree: Path, tmp_path: Path) -> None
     assert (drawn / "spread.png").is_file()
     run = privacy_eval("report", *results, "--figures", drawn, "--out", page, site=tmp_path)
     assert run.code == 0 and "Spread of scores</" in page.read_text(), run.err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"low": "x"}, "texts and numbers"),
+        ({"value": True}, "texts and numbers"),
+        ({"value": [1]}, "texts and numbers"),
+        ({"a b": 1}, "names of columns"),
+        ({"value": 10**400}, "too large"),
+        ({"metric": "nothing"}, "unknown metric 'nothing'"),
+        ({"metric": "eer", "value": 2.0}, "2 is not within 0 to 1"),
+        ({"system": "B2"}, "another system"),
+        ({"length": "long"}, "two of "),
+        ({"length": "a\u202eb"}, "length"),
+    ],
+)
+def test_rows_of_others_are_checked(change: dict[str, object], said: str, tree: Path) -> None:
+    results = json.loads((tree / "out/results.json").read_text())
+    rows = next(of["rows"] for of in results["rows"] if len(of["rows"]) == 2)
+    rows[0 if rows[0]["length"] == "short" else 1].update(change)
+    path = tree / "changed.json"
+    path.write_text(json.dumps(results))
+    with pytest.raises(PrivacyEvalError, match="changed.json") as error:
+        read_results(path)
+    assert said in str(error.value) or said == "length"
 
 
 def test_the_verb_runs(tree: Path, site: Path, rows: list[dict[str, str]]) -> None:

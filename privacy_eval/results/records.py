@@ -9,6 +9,7 @@ import copy
 import functools
 import itertools
 import math
+import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -65,7 +66,7 @@ from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import (
     Condition,
 )
-from .measurements import COUNTS, VALUES, Measurements, metric_of
+from .measurements import COUNTS, Measurements, metric_of
 from .record_caveats import held_back, names_of, today, utility_caveats, with_found
 from .rows import GROUP_METRICS, measurements_of
 
@@ -932,6 +933,10 @@ class AudioRecord(Record):
             raise PrivacyEvalError(f"{where}: raw_seconds must not be negative")
 
 
+#: Types of the entries of rows, and those that are numbers.
+_PLAIN, _NUMBERS = (str, int, float), ("value", "low", "high", "se", "p")
+
+
 @dataclass(frozen=True)
 class RowsRecord(Record):
     """Numbers of a system that a stage of a wing computed.
@@ -966,24 +971,28 @@ class RowsRecord(Record):
     def check_values(self, where: str) -> None:
         identities = set()
         for row in self.rows:
-            value, key = row.get("value"), row.get("metric")
-            if not all(type(of) in (str, int, float) for of in row.values()):
-                raise PrivacyEvalError(f"{where}: rows: expected texts and numbers")
-            if not isinstance(key, str) or isinstance(value, str) or "system" in row:
-                raise PrivacyEvalError(f"{where}: rows: expected a metric, a value and no system")
+            plain = {n: v for n, v in row.items() if n.isidentifier() and type(v) in _PLAIN}
+            numbers = [v for n, v in plain.items() if n in _NUMBERS or not isinstance(v, str)]
+            if len(plain) < len(row) or any(isinstance(v, str) for v in numbers):
+                raise PrivacyEvalError(
+                    f"{where}: rows: expected names of columns, texts and numbers"
+                )
+            if any(abs(number) > sys.float_info.max for number in numbers):
+                raise PrivacyEvalError(f"{where}: rows: a number is too large")
+            key = str(row.get("metric", ""))
             if key not in {*METRICS, *self.described} and metric_of(key).name == key:
-                raise PrivacyEvalError(f"{where}: rows: unknown metric {key}")
+                raise PrivacyEvalError(f"{where}: rows: unknown metric {key!r}")
             low, high = self.described.get(key, metric_of(key)).range
             for number in (row[name] for name in ("value", "low", "high") if name in row):
                 if not low - _SLACK <= number <= high + _SLACK:
                     raise PrivacyEvalError(
                         f"{where}: {key}: {number:g} is not within {low:g} to {high:g}"
                     )
-            numbers = (*VALUES[2:], *COUNTS)
-            identity = tuple(sorted((n, str(v)) for n, v in row.items() if n not in numbers))
-            if identity in identities:
+            counted = (*_NUMBERS, *COUNTS, "unit")
+            identity = tuple(sorted((n, str(v)) for n, v in row.items() if n not in counted))
+            if identity in identities or "system" in row:
                 of = ", ".join("=".join(pair) for pair in identity)
-                raise PrivacyEvalError(f"{where}: rows: two of {of}")
+                raise PrivacyEvalError(f"{where}: rows: two of {of}, or of another system")
             identities.add(identity)
 
 

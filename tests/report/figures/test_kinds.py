@@ -212,7 +212,6 @@ def test_new_kinds_need_one_file_and_one_entry(
     monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
     kinds = (*KINDS, FigureKind("toy", "Toys"))
     monkeypatch.setattr(figures, "KINDS", kinds)
-    monkeypatch.setattr("privacy_eval.report.sections.KINDS", kinds)
     data, out = ReportData(Results(CONFIG)), tmp_path / "figures"
     drawn_from = figures_source(data.sources, conventional=False)
     assert write_figures(all_figures(data), out, drawn_from=drawn_from) == (1, 0)
