@@ -426,11 +426,11 @@ def averages_table(data: ReportData, system: str) -> Table:
 def attack_table(data: ReportData, system: str) -> Table:
     """Weighted averages with their intervals: a row per split and attack model."""
     protocol, attacks = data.protocol, data.attacks[system]
-    keys = list(attacks[0]["means"]) if attacks else []
+    keys = dict.fromkeys(k for a in attacks for k, m in a["means"].items() if m["parts"])
     groups: dict[str, list[tuple[str, ...]]] = {}
     resampled = set()
     for attack in attacks:
-        means = list(attack["means"].values())
+        means = [attack["means"][key] for key in keys]
         if any(mean["value"] is not None or mean["withheld"] for mean in means):
             split = protocol.split_title(attack["split"])
             texts = (value_text(mean, detailed=True) for mean in means)
@@ -447,7 +447,7 @@ def attack_table(data: ReportData, system: str) -> Table:
     notes = (
         *interval_notes(data.results.records(), [key for key in keys if key in resampled]),
         *caveat_notes(records, keys, protocol.variant, marked=True),
-        *blank_notes((a["model"].title, mean) for a in attacks for mean in a["means"].values()),
+        *blank_notes((a["model"].title, a["means"][key]) for a in attacks for key in keys),
     )
     rows = nonempty(groups.values())
     caption = f"{heading}: {system}."
