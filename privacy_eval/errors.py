@@ -190,7 +190,8 @@ def known_names(name: str, known: Iterable[str]) -> str:
     >>> known_names("EER", ["eer", "cllr"]), known_names("x", ["eer", "cllr"])
     ('did you mean eer?', 'only eer, cllr')
     """
-    folded = {str(of).lower(): str(of) for of in known}
+    ordered = sorted(known) if isinstance(known, set | frozenset) else known
+    folded = {str(of).lower(): str(of) for of in ordered if of}
     near = [folded[of] for of in difflib.get_close_matches(str(name).lower(), folded)]
     return f"did you mean {' or '.join(near)}?" if near else f"only {', '.join(folded.values())}"
 

@@ -13,11 +13,12 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
-from .errors import PrivacyEvalError, describe
+from .errors import PrivacyEvalError, describe, printable
 from .version import ROOT
 
 GROUP = "privacy_eval.wings"
@@ -29,7 +30,13 @@ Reference = str
 #: source: what an earlier installation says of it may be outdated.
 _INSTALLED = re.compile(r"^\[privacy_eval\.wings\]\n((?:[^\[].*\n?)*)", re.MULTILINE)
 _IN_SOURCE = re.compile(r"^privacy_eval\.wings =\n((?: .*\n?)*)", re.MULTILINE)
-_ENTRY = re.compile(r"^\s*([\w.-]+)\s*=\s*([\w.]+:\w+)", re.MULTILINE)
+_ENTRY = re.compile(r"^\s*([\w.-]+)\s*=\s*([\w.]+)\s*:\s*(\w+)", re.MULTILINE)
+
+#: The stages that recipes run by number, and so with those of wings (2024's: the last two).
+NUMBERS = (5, 6, 7)
+
+#: Ends messages about names that wings may add.
+OR_ABSENT = " (or of a wing that is not installed?)"
 
 
 @dataclass(frozen=True)
@@ -39,14 +46,14 @@ class Stage:
     Attributes
     ----------
     number : int
-        It runs after the core's stages of this number.
+        It runs after the core's stages of this number, one of `NUMBERS`.
     what : str
         What it makes, such as "noise levels".
     flow : str
         Its input -> output.
     plan : Reference
-        Of an `Experiment` and the options: the products. Without options: those that may be there,
-        of which the ones in the folder of records are collected.
+        Of an `Experiment` and the options: the products. With None: those that may be there, of
+        which the ones in the folder of records are collected. None, too, where it has no options.
     options : type, optional
         A dataclass, see `options.option`.
     """
@@ -69,8 +76,8 @@ class Wing:
     requires : tuple of str
         Other wings that it imports: without them it is not installed.
     metrics : mapping of str to mapping
-        The fields of `metrics.Metric` by key: `kind`, `unit`, `name`, ...; `function` is a
-        reference.
+        The fields of `metrics.Metric` by key: `kind`, `unit`, `name`, ...; `function`, which each
+        has, is a reference.
     circumstances, counts : mapping of str to str
         Of its measurements, in order: titles of columns.
     attackers : mapping of str to Reference
@@ -83,7 +90,8 @@ class Wing:
     figures : mapping of str to (str, str)
         The module with the function `figures`, and the title of the section.
     sections : mapping of str to Reference
-        Sections of the report by title: of `ReportData`, their sentences.
+        Sections of the report by title, which none of the core's has: of `ReportData`, their
+        sentences.
     inserts : mapping of str to Reference
         Sections of other sources, by the option of the verb `report` that names the folder: of this
         folder, an `Insert`.
@@ -139,13 +147,18 @@ def of_wings(kind: str, core: Collection[str] = ()) -> dict[str, Any]:
     for wing in installed():
         for name, entry in getattr(wing, kind).items():
             if name in core or name in found:
-                of = "the core" if name in core else "another wing"
+                of = "the core" if name in core else f"wing {owner(kind, name)}"
                 raise PrivacyEvalError(f"wing {wing.name}: {kind}: {of} has {name!r}; rename it")
             if kind in ("circumstances", "counts", "stages") and not name.isidentifier():
                 text = "expected letters, digits and underscores"
                 raise PrivacyEvalError(f"wing {wing.name}: {kind}: {name!r}: {text}")
             found[name] = entry
     return found
+
+
+def owner(kind: str, name: str) -> str:
+    """Return the first wing that adds something of a kind."""
+    return next(wing.name for wing in installed() if name in getattr(wing, kind))
 
 
 def referred(reference: Reference) -> Any:
@@ -161,7 +174,9 @@ def referred(reference: Reference) -> Any:
         return getattr(importlib.import_module(module), name)
     except (Exception, SystemExit) as error:
         why = describe(error) if isinstance(error, Exception) else "it exits"
-        raise PrivacyEvalError(f"wing: {reference}: cannot be imported ({why})") from error
+        named = [wing.name for wing in installed() if f"'{module}" in repr(wing)]
+        of = f"wing {' or '.join(named)}"
+        raise PrivacyEvalError(f"{of}: {reference}: cannot be imported ({why})") from error
 
 
 @functools.cache
@@ -169,8 +184,8 @@ def _found() -> tuple[dict[str, Wing], dict[str, str]]:
     """Return the wings by name, and why others are not installed."""
     wings: dict[str, Wing] = {}
     missing: dict[str, str] = {}
-    for name, reference in sorted(_entries().items()):
-        wing = _load(name, reference)
+    for name, (reference, package) in sorted(_entries().items()):
+        wing = _load(name, reference, package)
         if wing is None:
             missing[name] = f"no module {reference.partition(':')[0]}"
         else:
@@ -185,7 +200,7 @@ def _found() -> tuple[dict[str, Wing], dict[str, str]]:
             missing[name] = f"needs {', '.join(sorted(others))}"
 
 
-def _load(name: str, reference: Reference) -> Wing | None:
+def _load(name: str, reference: Reference, package: str) -> Wing | None:
     """Import a wing's object; None if its module is not there."""
     module, _, attribute = reference.partition(":")
     try:
@@ -198,17 +213,71 @@ def _load(name: str, reference: Reference) -> Wing | None:
         why = describe(error) if isinstance(error, Exception) else "it exits"
     else:
         if isinstance(wing, Wing) and wing.name == name:
+            _check(wing)
             return wing
-        why = f"expected a Wing of this name, found {str(wing)[:80]}"
-    raise PrivacyEvalError(f"wing {name}: {reference}: cannot be imported ({why})")
+        found = f"one named {wing.name!r}" if isinstance(wing, Wing) else _shown(wing)
+        why = f"expected a Wing named {name!r}, as its entry point, found {found}"
+    raise PrivacyEvalError(
+        f"wing {name}: {reference}: cannot be imported ({why}); repair or uninstall the package "
+        f"{package}, which stops every command"
+    )
 
 
-def _entries() -> dict[str, Reference]:
-    """Return the wings that entry points name. `importlib.metadata` does the same, but importing
-    it takes longer than all else that a command needs for its `--help`."""
+def _check(wing: Wing) -> None:
+    """Refuse a wing with a value that is not of its field's type."""
+    _check_types(wing, f"wing {wing.name}")
+    for name, stage in wing.stages.items():
+        where = f"wing {wing.name}: stages: {name}"
+        _check_types(stage, where)
+        if stage.number not in NUMBERS:
+            numbers = ", ".join(map(str, NUMBERS))
+            expected = f"expected one that recipes run ({numbers}), found {stage.number}"
+            raise PrivacyEvalError(f"{where}: number: {expected}")
+        if stage.options is not None and not is_dataclass(stage.options):
+            found = _shown(stage.options)
+            raise PrivacyEvalError(f"{where}: options: expected a dataclass, found {found}")
+    for key, entry in wing.metrics.items():
+        if not isinstance(function := entry.get("function"), str):
+            expected = "function: expected 'MODULE:NAME', found "
+            found = _shown(function) if "function" in entry else "none"
+            raise PrivacyEvalError(f"wing {wing.name}: metrics: {key}: {expected}{found}")
+
+
+def _check_types(of: Wing | Stage, where: str) -> None:
+    kinds = get_type_hints(type(of))
+    for one in fields(of):
+        value = getattr(of, one.name)
+        if not _fits(value, kinds[one.name]):
+            expected = f"expected {one.type}, found {_shown(value)}"
+            raise PrivacyEvalError(f"{where}: {one.name}: {expected}")
+
+
+def _fits(value: object, kind: Any) -> bool:
+    """Tell whether a value is of an annotated type."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        return any(_fits(value, one) for one in inner)
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        kinds = inner[:1] * len(value) if inner[-1] is ... else inner
+        return len(kinds) == len(value) and all(map(_fits, value, kinds))
+    if origin is Mapping:
+        pairs = value.items() if isinstance(value, Mapping) else [(None, None)]
+        return all(_fits(name, inner[0]) and _fits(entry, inner[1]) for name, entry in pairs)
+    return kind is Any or isinstance(value, kind)
+
+
+def _shown(value: object) -> str:
+    return printable(repr(value))[:80]
+
+
+def _entries() -> dict[str, tuple[Reference, str]]:
+    """Return the wings that entry points name, each with its package. `importlib.metadata` does the
+    same, but importing it takes longer than all else that a command needs for its `--help`."""
     own = ROOT / "setup.cfg"
     texts = [own.read_text(encoding="utf-8")] if own.is_file() else []
-    found = dict(_named(_IN_SOURCE, texts))
+    found = {name: (of, "privacy_eval") for name, of in _named(_IN_SOURCE, texts)}
     seen = {"privacy_eval"} if texts else set[str]()
     for folder in map(Path, sys.path):
         try:
@@ -226,12 +295,14 @@ def _entries() -> dict[str, Reference]:
             except OSError:
                 continue
             for wing, reference in _named(_INSTALLED, [text]):
-                if found.setdefault(wing, reference) != reference:
-                    raise PrivacyEvalError(f"two wings {wing}: {found[wing]}, {reference}")
+                other, of = found.setdefault(wing, (reference, distribution))
+                if other != reference:
+                    both = f"{other} of the package {of}, {reference} of {distribution}"
+                    raise PrivacyEvalError(f"two wings {wing}: {both}")
     return found
 
 
 def _named(section: re.Pattern[str], texts: Iterable[str]) -> Iterator[tuple[str, Reference]]:
     for text in texts:
         for lines in section.findall(text):
-            yield from _ENTRY.findall(lines)
+            yield from ((name, f"{module}:{of}") for name, module, of in _ENTRY.findall(lines))

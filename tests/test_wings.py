@@ -22,9 +22,10 @@ from privacy_eval import PrivacyEvalError, wings
 from privacy_eval.results.json_store import read_results
 
 SIZES = ("--speakers", 3, "--utterances", 4, "--systems", 1)
-EXTENDED = "more_attackers: [{id: length, title: length, knows: [words], scoring: length}]"
+#: The options of the recipe that run all of the example.
+(ASKED,) = re.findall(r"`run\.sh (--conf own\.yaml [^`]+)`", PAGE.read_text(encoding="utf-8"))
 #: What an object of the example adds, with another name.
-OBJECT = 'from privacy_eval.wings import Wing\nWING = Wing("other", {})\n'
+OBJECT = 'from privacy_eval.wings import Stage, Wing\nWING = Wing("other", {})\n'
 
 
 def register(site: Path, package: str, entries: str) -> None:
@@ -65,13 +66,12 @@ def tree(site: Path) -> Path:
     root = site.parent / "tree"
     assert privacy_eval("demo-tree", root, *SIZES, site=site).code == 0
     (root / "ratings.csv").unlink()
-    lines_to(root / "own.yaml", ["extends: vpc2020\nname: own", EXTENDED])
+    shutil.copy(site.parent / "lengths/own.yaml", root)
     venv = site.parent / "venv"
     server = preloaded(venv / "bin/privacy-eval", Path(f"{ROOT}{os.pathsep}{site}"))
-    of_tree = ("--tree", root, "--conf", "own.yaml", "--out", "out", "--nj", 1)
-    asked = ("--attackers", "challenge,length", "--set", "short-words=18", "--stage", 5)
+    of_tree = ("--tree", root, "--out", "out", "--nj", 1, "--stage", 5)
     recipe = ROOT / "recipes/vpc2020/run.sh"
-    run = run_program(recipe, *of_tree, *asked, cwd=site.parent, VIRTUAL_ENV=str(venv))
+    run = run_program(recipe, *of_tree, *ASKED.split(), cwd=site.parent, VIRTUAL_ENV=str(venv))
     server.communicate()
     assert run.code == 0, run.err
     assert "d' by length: " in run.out
@@ -189,9 +189,14 @@ def test_a_figure_is_drawn_and_in_the_report(tree: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"low": "x"}, "texts and numbers"),
-        ({"value": True}, "texts and numbers"),
-        ({"value": [1]}, "texts and numbers"),
+        ({"low": "x"}, "low: expected a number, found 'x'"),
+        ({"value": True}, "value: expected a number"),
+        ({"value": [1]}, "value: expected a number"),
+        ({"value": None}, "found None; leave out"),
+        ({"n_target": 1.5}, "n_target: expected a whole number"),
+        ({"trial_set": {}}, "trial_set: expected text or a number"),
+        ({"gender": 1}, "gender: expected text"),
+        ({"caveats": {}}, "caveats: expected"),
         ({"a b": 1}, "names of columns"),
         ({"value": 10**400}, "too large"),
         ({"metric": "nothing"}, "unknown metric 'nothing'"),
@@ -217,7 +222,7 @@ def test_the_verb_runs(tree: Path, site: Path, rows: list[dict[str, str]]) -> No
     (folder,) = (p for p in tree.glob(f"exp/**/{row['name']}") if p.is_dir())
     key = tree / "data" / row["name"].split("-")[-1].removesuffix("_B1") / "trials"
     run = privacy_eval("d-prime", "--scores", folder / "scores", "--trials", key, site=site)
-    assert run.out == f"{float(row['value']):.3f}\n"
+    assert f" {float(row['value']):.3f} " in run.out and row["n_target"] in run.out.split()
 
 
 def test_an_unknown_option_of_wings_is_refused(tree: Path, site: Path) -> None:
@@ -227,6 +232,7 @@ def test_an_unknown_option_of_wings_is_refused(tree: Path, site: Path) -> None:
         run = privacy_eval("check-options", path, site=site)
         assert run.code == code, run.err
         assert code == 0 or option.split("=")[0] in run.err
+        assert option != "shrt=1" or "options of wings: --short-words" in run.err
 
 
 @pytest.mark.parametrize(
@@ -249,23 +255,66 @@ def added(what: str) -> str:
     return OBJECT.replace("{}", what)
 
 
+def stage(name: str, number: int = 7, options: object = None) -> str:
+    return f"stages={{{name!r}: Stage({number}, 'x', 'x -> y', 'odd:plan', {options})}}"
+
+
+def made_with(option: str) -> str:
+    """An object with a stage that has an option."""
+    of = f"{option}: int = option(value('N', 'x', type=int), 1)"
+    lines = ("from dataclasses import dataclass", "from privacy_eval.options import option, value")
+    return "\n".join((*lines, f"@dataclass\nclass O:\n    {of}", added(stage("own", 7, "O"))))
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("1 / 0", "wing other: odd:WING: cannot be imported (ZeroDivisionError"),
         ("import no_such_module", "wing other: odd:WING: cannot be imported (ModuleNotFoundError"),
         ("raise SystemExit", "wing other: odd:WING: cannot be imported"),
-        ("WING = 3", "expected a Wing of this name"),
+        ("WING = 3", "expected a Wing named 'other', as its entry point, found 3"),
+        (
+            added("").replace("other", "one"),
+            "as its entry point, found one named 'one'",
+        ),
+        ("1 / 0", "uninstall the package odd"),
         ("", "has no attribute 'WING'"),
         (added("verbs={'metrics': ('odd', 'x')}"), "wing other: verbs: the core has 'metrics'"),
-        (added("verbs={'fuse-scores': ('odd', 'x')}"), "another wing has 'fuse-scores'"),
-        (added("metrics={'eer': {}}"), "wing other: metrics: the core has 'eer'"),
-        (added("metrics={'own': {'function': 'odd:f'}}"), "metric own"),
+        (added("verbs={'fuse-scores': ('odd', 'x')}"), "wing attackers has 'fuse-scores'"),
+        (
+            added("metrics={'eer': {'function': 'odd:f'}}"),
+            "other: metrics: the core has 'eer'",
+        ),
+        (added("metrics={'own': {'function': 'odd:f'}}"), "wing other: metrics: own: "),
+        (added("metrics={'own': {}}"), "wing other: metrics: own: function: expected"),
+        (added("metrics={'own': 3}"), "wing other: metrics: expected Mapping[str, Mapping[str"),
+        (
+            added("tables=__import__('pathlib').Path('x')"),
+            "wing other: tables: expected tuple[",
+        ),
+        (
+            added("verbs={'own': ('odd',)}"),
+            "other: verbs: expected Mapping[str, tuple[str",
+        ),
+        (added("stages={'own': 3}"), "wing other: stages: expected Mapping[str, Stage]"),
+        (added(stage("own", 70)), "stages: own: number: expected one that"),
+        (
+            added(stage("own", 7, 1)),
+            "own: options: expected type | None, found 1",
+        ),
+        (added(stage("own", 7, "int")), "own: options: expected a dataclass"),
+        (added("sections={'Published systems': 'odd:f'}"), "sections: the core has 'Published"),
+        (added("sections={'Voice similarity': 'odd:f'}"), "sections: the core has 'Voice sim"),
+        (made_with("out"), "wing other: stages: own: options: the recipe has --out; rename"),
+        (made_with("system"), "wing other: stages: own: options: the recipe has --system"),
+        (made_with("seed"), "wing other: stages: own: options: the recipe has --seed"),
+        (made_with("whiskers"), "wing other: stages: own: options: the recipe has --whiskers"),
+        (made_with("shown_variant"), "options: the recipe has --shown-variant"),
         (added("circumstances={'gender': 'x'}"), "circumstances: the core has 'gender'"),
         (added("counts={'n_target': 'x'}"), "counts: the core has 'n_target'"),
         (added("attackers={'plda': 'odd:f'}"), "attackers: the core has 'plda'"),
-        (added("stages={'collect': None}"), "stages: the core has 'collect'"),
-        (added("stages={'my-stage': None}"), "stages: 'my-stage': expected letters"),
+        (added(stage("collect")), "stages: the core has 'collect'"),
+        (added(stage("my-stage")), "stages: 'my-stage': expected letters"),
         (added("figures={'bars': ('odd', 'x')}"), "figures: the core has 'bars'"),
     ],
 )
@@ -280,6 +329,8 @@ def test_what_is_wrong_with_a_wing_is_said(text: str, said: str, tmp_path: Path)
         "    from privacy_eval.protocol.protocol import load_protocol; load_protocol('vpc2020')\n"
         "    from privacy_eval.report.figures import kinds; kinds()\n"
         "    from privacy_eval.results import measurements\n"
+        "    from privacy_eval.report.sections import titles_of_wings; titles_of_wings()\n"
+        "    from privacy_eval.cli.stages import stage_options; stage_options()\n"
         "except Exception as error: print(type(error).__name__, error)\n"
     )
     path = f"{ROOT}{os.pathsep}{tmp_path}"
@@ -287,6 +338,107 @@ def test_what_is_wrong_with_a_wing_is_said(text: str, said: str, tmp_path: Path)
     assert run.out.startswith("PrivacyEvalError ") and said in run.out, run.err
     run = privacy_eval("count", "--help", site=tmp_path)
     assert "Traceback" not in run.err
+
+
+PLAIN = """
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from privacy_eval.io.files import read_text
+from privacy_eval.stages.records import Recorded
+from privacy_eval.wings import Stage, Wing
+
+STAGE = Stage(7, "plain numbers", "text -> OUT/records", "odd:plan")
+WING = Wing("other", stages={"by_hand": STAGE}, sections={"Only sentences": "odd:sentences"})
+
+
+class Record(Recorded):
+    def find(self, inputs):
+        return {"text": self.asv.access.existing("a text", self.asv.access.tree / "odd.json")}
+
+    def make(self, inputs, paths, made_of):
+        given = json.loads(read_text(inputs.load(paths["text"])))
+        return self.measured([{"metric": "attribute_bits", "value": 0.5} | given], made_of)
+
+
+def plan(experiment, options):
+    assert options is None
+    for c in (f.condition for s in experiment.systems for f in s.conditions if f.scores):
+        path = experiment.records_of(c.system, c.results_folder) / f"odd-{c.record_name}.json"
+        yield Record(c, path, experiment.asv, None).product()
+
+
+def sentences(data):
+    yield "Nothing but this sentence."
+"""
+
+
+def test_a_stage_without_options_and_a_section_of_sentences(tree: Path, tmp_path: Path) -> None:
+    """Its records are told from the core's, and are left out, with a note, once it is gone."""
+    (tmp_path / "odd.py").write_text(PLAIN)
+    register(tmp_path, "odd", "other = odd : WING")  # blanks are allowed
+
+    def run(name: str, given: str | None = None) -> Run:
+        if given is not None:
+            (tree / "odd.json").write_text(given)
+        of_tree = ("--tree", tree, "--results", "exp", "--out", "again")
+        return privacy_eval("stage", name, *of_tree, site=tmp_path, cwd=tree)
+
+    assert "Plain numbers." in privacy_eval("stage", "by-hand", "--help", site=tmp_path).out
+    assert run("privacy-metrics").code == 0
+    for given, said in (
+        ('{"mistake": 1}', "no column 'mistake': "),
+        ('{"caveats": "x"}', "no column 'caveats': "),
+        ('{"value": null}', "value: expected a number, found None; leave out"),
+        ('{"gender": 1}', "gender: expected text, found 1"),
+        ('{"metric": "nothing"}', "unknown metric 'nothing'"),
+    ):
+        made = run("by-hand", given)
+        assert made.code == 1 and said in made.err, made.err
+    made = run("by-hand", '{"n_target": 5}')
+    number = len([*(tree / "again/records").rglob("odd-*.json")])
+    assert made.code == 0 and f"plain numbers: {number} computed" in made.out, made.err
+    collected = run("collect")
+    assert collected.code == 0, collected.err
+    table = read_results(tree / "again/results.json").measurements
+    of_wing = table.select(metric="attribute_bits")
+    assert len(of_wing) == number and all("few_trials" in row["caveats"] for row in of_wing)
+    page, results = tmp_path / "report.html", ("--results", tree / "again/results.json")
+    reported = privacy_eval("report", *results, "--out", page, site=tmp_path)
+    assert reported.code == 0 and "Nothing but this sentence." in page.read_text(), reported.err
+    (tree / "odd.json").unlink()
+    collected = run("collect")
+    assert collected.code == 1 and f"{number} results failed" in collected.err, collected.err
+    left_out = (tree / "again/left_out.txt").read_text()
+    assert left_out.count(" have changed: stage 7 by-hand renews it)") == number
+    shutil.rmtree(tmp_path / "odd-1.0.dist-info")
+    collected = run("collect")
+    assert collected.code == 0, collected.err
+    assert f"{number} records of a stage that is not installed: by_hand" in collected.err
+
+
+def test_the_version_is_printed_whatever_is_wrong_with_a_wing(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text("1 / 0")
+    register(tmp_path, "odd", "other = odd:WING")
+    run = privacy_eval("--version", site=tmp_path)
+    assert run.code == 1 and run.out.startswith("privacy-eval ")
+    assert "wing other" in run.err and "package odd" in run.err
+
+
+def test_what_a_wing_names_and_is_not_there_is_said(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(added(f"{stage('own')}, verbs={{'own': ('nowhere', 'x')}}"))
+    register(tmp_path, "odd", "other = odd:WING")
+    assert "wing other: nowhere:VERBS" in privacy_eval("own", site=tmp_path).err
+    of_tree = ("--tree", tree, "--results", "exp", "--out", "again")
+    assert "wing other: odd:plan" in privacy_eval("stage", "own", *of_tree, site=tmp_path).err
+
+
+@pytest.mark.parametrize("edition", ["vpc2020", "vpc2024"])
+def test_numbers_of_stages_are_those_that_recipes_run(edition: str) -> None:
+    text = (ROOT / "recipes" / edition / "run.sh").read_text()
+    run = {int(number) for number in re.findall(r"^ +try (\d+)", text, re.M)}
+    assert run <= {*wings.NUMBERS} and (edition != "vpc2020" or run == {*wings.NUMBERS})
 
 
 def test_two_wings_of_one_name_are_refused(tmp_path: Path) -> None:

@@ -123,7 +123,8 @@ def groups() -> dict[str, dict[str, str]]:
 def every_verb() -> dict[str, str]:
     """Return what each verb does."""
     verbs = {verb: what for of_group in groups().values() for verb, what in of_group.items()}
-    return {name: stage.what for name, stage in stages_of_wings().items()} | verbs
+    stages = {n.replace("_", "-"): stage.what for n, stage in stages_of_wings().items()}
+    return stages | verbs
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -138,6 +139,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     verb = next(iter(words), "")
     arguments, code = argparse.Namespace(), 0
     try:
+        if verb == "--version":  # whatever is wrong with a wing
+            print(f"privacy-eval {__version__}", flush=True)
+            print(*(f"{line}\n" for line in told()), sep="", end="")
+            return 0
         if verb != "stage" and not is_of_files(verb):
             return _no_verb(verb)
         for one, others in commands(words):
@@ -311,8 +316,7 @@ def _no_verb(word: str) -> int:
         epilog=_listed() + "\n\noptions and an example of each: privacy-eval VERB --help",
         formatter_class=HelpFormatter,
     )
-    wings = "".join(f"\n{line}" for line in told())
-    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}{wings}")
+    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     if not word:
         print(top.format_help(), end="", file=sys.stderr)
         return 2

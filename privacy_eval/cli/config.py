@@ -25,6 +25,9 @@ _RENAMED = {"shown-variant": "variant", "shown-system": "system"}
 #: The option of a recipe that hands options on to wings: NAME=VALUE, blank-separated.
 _SET = "set"
 
+#: Options of a recipe that no verb has by this name.
+NOT_OF_VERBS = (*_RENAMED, _SET)
+
 #: What the verbs that show the results of a recipe write into its output folder.
 _OUTPUTS = {
     "tables": "tables",

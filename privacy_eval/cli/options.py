@@ -184,12 +184,22 @@ def add_options(parser: argparse.ArgumentParser, options: Options) -> None:
     """Add the options of a verb to a parser."""
     either = options.get("either", "").split()
     group = parser.add_mutually_exclusive_group(required=True) if either else parser
+    for name, settings in _settings(options).items():
+        to: Any = group if name in either else parser
+        to.add_argument(*name.split(), **settings)
+
+
+def names_of(options: Options) -> set[str]:
+    """Return the names of the options of a verb."""
+    return {word for names in _settings(options) for word in names.split()}
+
+
+def _settings(options: Options) -> dict[str, dict[str, Any]]:
+    """Return the settings of the options of a verb, as `add_argument` takes them, by name."""
     own = {n: SHARED.get(n, {}) | one for n, one in options.items() if n not in _ABOUT}
     of_kinds = {n: one for kind in options.get("kinds", ()) for n, one in described(kind).items()}
     shared = {f"--{n}": SHARED[f"--{n}"] for n in options.get("shared", "").split()}
-    for name, settings in {**own, **of_kinds, **shared}.items():
-        to: Any = group if name in either else parser
-        to.add_argument(*name.split(), **settings)
+    return {**own, **of_kinds, **shared}
 
 
 def check_rules(options: Options, arguments: argparse.Namespace) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import PrivacyEvalError, UsageError
-from ..options import choice, one_of, path
+from ..options import choice, path
 from ..stages.recipe import STAGES, every_stage, recipe_of, stage_number
 from ..wings import absent, told
 from .options import HelpFormatter, Options, add_options, log, output_folder
-from .stages import TREE, stage_keys
+from .stages import RECIPE, TREE, names_of_wings, stage_keys
 
 if TYPE_CHECKING:
     from ..protocol.protocol import Protocol
@@ -101,10 +101,6 @@ def _options(verb: str) -> Iterator[tuple[str, list[str]]]:
                 yield name, bundles.get(name, [str(value) for value in action.choices or ()])
 
 
-#: The shell that compares stage numbers needs a limit.
-_NUMBERS = range(10**6)
-
-
 class _Parser(argparse.ArgumentParser):
     """A parser that raises an error, without the usage of a verb that the user did not call."""
 
@@ -117,14 +113,17 @@ def run_check_options(arguments: argparse.Namespace) -> int:
     from .config import expand_config, options_of_wings, unknown_options
 
     recipe = _Parser(allow_abbrev=False, formatter_class=HelpFormatter)
-    for part in (TREE, _RECIPE):
+    for part in (TREE, RECIPE):
         add_options(recipe, part)
     config = ["--config", str(arguments.file)]
     verbs = stage_keys().values()
     if unknown := unknown_options(arguments.file, [recipe, *map(parser, verbs)]):
         handed_on = options_of_wings(arguments.file)
-        if not (absent() and {*unknown} <= {*handed_on}):
-            raise UsageError(f"unknown option {', '.join(unknown)}")
+        if others := [name for name in unknown if name not in handed_on]:
+            raise UsageError(f"unknown option {', '.join(others)}")
+        if not absent():
+            known = ", ".join(sorted(names_of_wings())) or "none"
+            raise UsageError(f"--set: unknown {', '.join(unknown)}; options of wings: {known}")
         log(f"privacy-eval: warning: --set: no stage has {', '.join(unknown)}")
     for line in told():
         if line.startswith("not installed"):
@@ -140,16 +139,6 @@ def run_check_options(arguments: argparse.Namespace) -> int:
             if row not in STAGES:
                 print(f"{row.number:2} | {row.names[0]} | {row.what} | {row.flow}")
     return code
-
-
-#: The options that are looked up, and those that only run.sh reads.
-_RECIPE: Options = {
-    "shared": "utt2spk published distractors attackers",
-    "--stage": {"type": one_of(_NUMBERS), "default": 0},
-    "--stop-stage": {"type": one_of(_NUMBERS), "default": _NUMBERS[-1]},
-    "--anonymizer": {},
-    "--ratings": path("PATH"),
-}
 
 
 def _check_values(options: argparse.Namespace) -> int:

@@ -30,7 +30,6 @@ from ..stages.options import (
 )
 from ..stages.recipe import stages_of_wings
 from ..tree.discovery import suffix_hint, tree_suffixes
-from ..wings import referred
 from .inputs import (
     chosen_attackers,
     chosen_encoder,
@@ -89,10 +88,13 @@ def _make(
 
 def of_wing(arguments: argparse.Namespace) -> int:
     """A stage of a wing."""
-    stage = stages_of_wings()[arguments.verb.replace("-", "_")]
-    options = fill(stage.options, arguments) if stage.options else arguments
+    from ..stages.records import products_of_wing
+
+    name = arguments.verb.replace("-", "_")
+    stage = stages_of_wings()[name]
+    options = fill(stage.options, arguments) if stage.options else None
     experiment = load_experiment(arguments, warn=False)
-    return _make(arguments, experiment, referred(stage.plan)(experiment, options), stage.what)
+    return _make(arguments, experiment, products_of_wing(name, experiment, options), stage.what)
 
 
 def check(arguments: argparse.Namespace) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 from collections.abc import Callable, Collection, Sequence
 
-from ..options import choice, flag, path, value
+from ..errors import PrivacyEvalError
+from ..options import choice, flag, one_of, path, value
 from ..stages.options import (
     AmountOptions,
     AttributeOptions,
@@ -16,8 +18,9 @@ from ..stages.options import (
     MetricOptions,
 )
 from ..stages.recipe import every_stage, stage_number, stages_of_wings
-from .config import option_names
-from .options import HelpFormatter, Options, folder_command, log
+from ..wings import owner
+from .config import NOT_OF_VERBS, option_names
+from .options import HelpFormatter, Options, folder_command, log, names_of
 
 _AUDIO = "also audit the anonymized audio: faults, duplicates, tags, original speech still in it"
 _AUDITED = (
@@ -42,6 +45,9 @@ _SUFFIXES = "suffix of anonymized data sets; may be repeated"
 _JOBS = "nj cmd log-dir job isolate details"
 _READ = f"allow-missing allow-pipes {_JOBS}"
 
+
+#: The shell that compares stage numbers needs a limit.
+STAGE_NUMBERS = range(10**6)
 
 #: The options of a tree, its results, systems and outputs, which all stages have.
 TREE: Options = {
@@ -105,13 +111,49 @@ STAGES: dict[str, Options] = {
 }
 
 
+#: The options that are looked up, and those that only run.sh reads.
+RECIPE: Options = {
+    "shared": "utt2spk published distractors attackers",
+    "--stage": {"type": one_of(STAGE_NUMBERS), "default": 0},
+    "--stop-stage": {"type": one_of(STAGE_NUMBERS), "default": STAGE_NUMBERS[-1]},
+    "--anonymizer": {},
+    "--ratings": path("PATH"),
+}
+
+
 def stage_options() -> dict[str, Options]:
-    """Return the options of all stages, also of wings."""
-    added = {
-        name.replace("_", "-"): {"shared": _READ, "kinds": filter(None, (stage.options,))}
-        for name, stage in stages_of_wings().items()
-    }
+    """Return the options of all stages, also of wings.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A stage of a wing has an option of the recipe.
+    """
+    added: dict[str, Options] = {}
+    for name, stage in stages_of_wings().items():
+        kinds = () if stage.options is None else (stage.options,)
+        if taken := names_of({"kinds": kinds}) & _names_of_recipe():
+            where = f"wing {owner('stages', name)}: stages: {name}: options"
+            named = ", ".join(sorted(taken))
+            raise PrivacyEvalError(f"{where}: the recipe has {named}; rename the field")
+        added[name.replace("_", "-")] = {"shared": _READ, "kinds": kinds}
     return STAGES | added
+
+
+def names_of_wings() -> set[str]:
+    """Return the options of the stages of wings."""
+    kinds = [stage.options for stage in stages_of_wings().values()]
+    return names_of({"kinds": filter(None, kinds)})
+
+
+@functools.cache
+def _names_of_recipe() -> set[str]:
+    """Return the options of the recipe, of its stages and of the verbs that show results."""
+    from .results import VERBS
+
+    verbs = (VERBS[name] for row in every_stage() for name in row.names if name in VERBS)
+    names = set().union(*map(names_of, (TREE, RECIPE, *STAGES.values(), *verbs)))
+    return names | {f"--{name}" for name in NOT_OF_VERBS}
 
 
 def run_stage(arguments: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..errors import PrivacyEvalError
-from ..wings import of_wings, referred
+from ..wings import of_wings, owner, referred
 from .detection import det_curve, effective_prior, min_dcf, miss_rate
 from .eer import eer_percent, kaldi_eer, rocch_eer, speechbrain_eer
 from .linkability import densities, linkability
@@ -746,7 +746,7 @@ def add_metrics_of_wings() -> None:
     Raises
     ------
     PrivacyEvalError
-        A name that there is already, an unknown or a missing field.
+        A name that there is already, an unknown or missing field.
     """
 
     def calling(reference: str, *given: Any, **options: Any) -> Any:
@@ -757,7 +757,8 @@ def add_metrics_of_wings() -> None:
         try:
             METRICS[key] = Metric(**{**entry, "key": key, "function": function})
         except TypeError as error:
-            raise PrivacyEvalError(f"wing: metric {key}: {error}") from error
+            where = f"wing {owner('metrics', key)}: metrics: {key}"
+            raise PrivacyEvalError(f"{where}: {error}") from error
 
 
 def of_kind(kind: Kind) -> dict[str, Metric]:

@@ -31,7 +31,7 @@ from ..io.files import read_text
 from ..io.names import is_printable
 from ..io.schema import SPARSE, from_plain, to_plain
 from ..io.yaml_text import parse_yaml
-from ..wings import of_wings
+from ..wings import OR_ABSENT, of_wings
 
 ORIGINAL, ANONYMIZED = "original", "anonymized"
 
@@ -743,7 +743,7 @@ def load_protocol(name: str, *, base: Path = Path()) -> Protocol:
     known = dict.fromkeys((*SCORINGS, *OF_WINGS, *of_wings("attackers", SCORINGS)))
     for a in protocol.attackers:
         if a.scoring not in known or a.scoring == SPECTRUM:
-            expected = known_names(a.scoring, known.keys() - {SPECTRUM})
+            expected = known_names(a.scoring, known.keys() - {SPECTRUM}) + OR_ABSENT
             raise PrivacyEvalError(f"{where}: attackers: {a.id}: scoring {a.scoring!r}: {expected}")
     return protocol
 

@@ -35,6 +35,7 @@ from ..results.measurements import (
     Row,
     metric_of,
 )
+from ..wings import OR_ABSENT
 from .split_tables import value_text
 from .table import SIDE_BY_SIDE, Column, Key, Table, aligned
 
@@ -167,7 +168,8 @@ def _check(entry: Declared, where: str, further: Iterable[str]) -> None:
     ):
         for name in names:
             if name not in known:
-                raise PrivacyEvalError(f"{where}: {printable(name)}: {known_names(name, known)}")
+                expected = known_names(name, known) + OR_ABSENT
+                raise PrivacyEvalError(f"{where}: {printable(name)}: {expected}")
     if entry.headings and not entry.blocks:
         raise PrivacyEvalError(f"{where}: headings: of which blocks is missing")
     if not re.fullmatch(r"[\w.{}+-]+", entry.name, re.ASCII):

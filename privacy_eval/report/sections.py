@@ -11,7 +11,7 @@ from ..choices import AMOUNT, GROUPS
 from ..errors import PrivacyEvalError, is_usable
 from ..numbers.report_data import ReportData
 from ..results.records import AnyRecord
-from ..wings import of_wings, referred
+from ..wings import Reference, of_wings, referred
 from .declared import tables_of_ones_own
 from .disclosures_in_words import (
     amount_sentences,
@@ -20,7 +20,7 @@ from .disclosures_in_words import (
     identification_sentences,
 )
 from .figure_folder import drawn_from, pictures
-from .figures import curve_figures, kinds
+from .figures import KINDS, curve_figures, kinds
 from .first_screen import front
 from .main_results import attackers_table, main_results_table
 from .notes import cautions
@@ -59,6 +59,25 @@ _PROVENANCE = (
 )
 
 
+#: Titles of sections that are not only of figures of a kind, and of all.
+_OWN = (
+    *(ANSWER, SIDE_BY_SIDE, LEAST_PROTECTED, GROUPS, AMONG_MANY, AMOUNT, INFERENCE),
+    *(CURVES, VARIANTS_DIFFER, PROVENANCE, PUBLISHED),
+)
+_TITLES = {*_OWN, *(kind.section for kind in KINDS)}
+
+
+def titles_of_wings() -> dict[str, Reference]:
+    """Return what makes the sections that wings add, by title.
+
+    Raises
+    ------
+    PrivacyEvalError
+        The core or another wing has the title.
+    """
+    return of_wings("sections", _TITLES)
+
+
 def report_sections(
     data: ReportData, *, figures: Path | None = None, inserted: Sequence[Section] = ()
 ) -> tuple[Front, list[Section], list[str]]:
@@ -90,7 +109,7 @@ def report_sections(
     drawn += _curves(data) if is_usable("matplotlib", "report") else ()
     notes = cautions(data)
     identified = identification_sentences(data)
-    answer, added = front(data), of_wings("sections")
+    answer, added = front(data), titles_of_wings()
 
     def section(title: str, *text: str, folded: bool = True) -> Section:
         return Section(title, text, *_placed(title, tables, drawn), folded)
@@ -109,9 +128,9 @@ def report_sections(
         section(INFERENCE, *(f"{sentence}." for sentence in attribute_sentences(data))),
         *(section(title, *referred(text)(data)) for title, text in added.items()),
         *(
-            section(kind.section, folded=kind.folded)
-            for kind in kinds()
-            if not kind.curves and kind.section not in (GROUPS, AMOUNT, *added)
+            section(title, folded=folded)
+            for title, folded in {k.section: k.folded for k in kinds() if not k.curves}.items()
+            if title not in (*_OWN, *added)
         ),
         Section(CURVES, (_CURVES,), parts=curves, facets=facets),
         *inserted,
@@ -125,7 +144,8 @@ def report_sections(
     ]
     first_tables, first_pictures = _placed(ANSWER, tables, drawn)
     answer = replace(answer, tables=first_tables, pictures=first_pictures)
-    return answer, [s for s in sections if not s.is_empty], [*notes, *remarks]
+    shown = [s for s in sections if not s.is_empty or (s.title in added and s.text)]
+    return answer, shown, [*notes, *remarks]
 
 
 def _placed(

@@ -78,10 +78,10 @@ WHOLE: Mapping[str, None] = MappingProxyType(
 COLUMNS = (*CIRCUMSTANCES, *COUNTS, *VALUES, "tag", "caveats")
 
 #: The type of each column.
-_KINDS: Mapping[str, Any] = {
+TYPES: Mapping[str, Any] = {
     **dict.fromkeys((*COLUMNS, *FURTHER), str),
-    **{name: int for name in (*COUNTS, *FURTHER) if name.startswith("n_")},
-    **dict.fromkeys(("gallery", "rank", "sentences", *LEFT_OUT), int),
+    **{name: int for name in FURTHER if name.startswith("n_")},
+    **dict.fromkeys(("gallery", "rank", "sentences", *COUNTS), int),
     **dict.fromkeys(("value", "low", "high", "se", "p", "p_corrected", "threshold"), float),
     "caveats": Mapping[str, str],
 }
@@ -243,11 +243,11 @@ class Measurements(Printed):
         rows = from_plain(tuple[Mapping[str, Any], ...], plain, where)
         for number, row in enumerate(rows):
             for name in row:
-                if name not in _KINDS:
-                    known = known_names(name, _KINDS)
+                if name not in TYPES:
+                    known = known_names(name, TYPES)
                     raise PrivacyEvalError(f"{where}[{number}]: {printable(name)}: {known}")
         return cls.of(
-            {n: from_plain(_KINDS[n], v, f"{where}[{i}].{n}") for n, v in row.items()}
+            {n: from_plain(TYPES[n], v, f"{where}[{i}].{n}") for n, v in row.items()}
             for i, row in enumerate(rows)
         )
 

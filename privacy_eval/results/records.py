@@ -66,7 +66,8 @@ from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import (
     Condition,
 )
-from .measurements import COUNTS, Measurements, metric_of
+from ..wings import OR_ABSENT
+from .measurements import COUNTS, TYPES, Measurements, metric_of
 from .record_caveats import held_back, names_of, today, utility_caveats, with_found
 from .rows import GROUP_METRICS, measurements_of
 
@@ -934,7 +935,9 @@ class AudioRecord(Record):
 
 
 #: Types of the entries of rows, and those that are numbers.
-_PLAIN, _NUMBERS = (str, int, float), ("value", "low", "high", "se", "p")
+_NUMBERS = ("value", "low", "high", "se", "p")
+#: What values of columns are called by their type; those of other columns may be of any.
+_PLAIN = {str: "text", int: "a whole number", float: "a number"}
 
 
 @dataclass(frozen=True)
@@ -947,7 +950,7 @@ class RowsRecord(Record):
         Its name is that of the record.
     rows : tuple of mapping
         Measurements: circumstances, metric, value and, where they are known, the ends of the
-        interval and counts.
+        interval and counts. Their caveats are computed from these.
     """
 
     place_columns = ()
@@ -971,17 +974,11 @@ class RowsRecord(Record):
     def check_values(self, where: str) -> None:
         identities = set()
         for row in self.rows:
-            plain = {n: v for n, v in row.items() if n.isidentifier() and type(v) in _PLAIN}
-            numbers = [v for n, v in plain.items() if n in _NUMBERS or not isinstance(v, str)]
-            if len(plain) < len(row) or any(isinstance(v, str) for v in numbers):
-                raise PrivacyEvalError(
-                    f"{where}: rows: expected names of columns, texts and numbers"
-                )
-            if any(abs(number) > sys.float_info.max for number in numbers):
-                raise PrivacyEvalError(f"{where}: rows: a number is too large")
-            key = str(row.get("metric", ""))
+            for name, value in row.items():
+                _check_plain(name, value, f"{where}: rows")
+            key = row.get("metric", "")
             if key not in {*METRICS, *self.described} and metric_of(key).name == key:
-                raise PrivacyEvalError(f"{where}: rows: unknown metric {key!r}")
+                raise PrivacyEvalError(f"{where}: rows: unknown metric {key!r}{OR_ABSENT}")
             low, high = self.described.get(key, metric_of(key)).range
             for number in (row[name] for name in ("value", "low", "high") if name in row):
                 if not low - _SLACK <= number <= high + _SLACK:
@@ -994,6 +991,21 @@ class RowsRecord(Record):
                 of = ", ".join("=".join(pair) for pair in identity)
                 raise PrivacyEvalError(f"{where}: rows: two of {of}, or of another system")
             identities.add(identity)
+
+
+def _check_plain(name: str, value: object, where: str) -> None:
+    """Check the name of a column and a value of it."""
+    if not name.isidentifier():
+        raise PrivacyEvalError(f"{where}: {name!r}: expected names of columns")
+    wanted: Any = TYPES.get(name)
+    allowed = {float: (int, float), None: (*_PLAIN,)}.get(wanted, (wanted,))
+    if type(value) not in allowed:
+        expected = _PLAIN.get(wanted, "text or a number")
+        remedy = "; leave out what has no value" * (value is None)
+        found = printable(repr(value))[:80]
+        raise PrivacyEvalError(f"{where}: {name}: expected {expected}, found {found}{remedy}")
+    if isinstance(value, int | float) and abs(value) > sys.float_info.max:
+        raise PrivacyEvalError(f"{where}: {name}: a number is too large")
 
 
 def _check_rates(values: Iterable[float | None], where: str) -> None:

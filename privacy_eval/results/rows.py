@@ -10,7 +10,7 @@ from typing import Any
 from ..choices import SITUATIONS
 from ..metrics import CAVEATS
 from ..metrics.amount import amount_rows
-from ..metrics.caveats import FEW_SPEAKERS, STATED, caveats_of
+from ..metrics.caveats import FEW_SPEAKERS, STATED, caveats_of, find_caveats
 from ..metrics.groups import GroupErrors, GroupValues
 from ..metrics.similarity import SpeakerSimilarity
 from ..protocol.protocol import ANONYMIZED, ORIGINAL
@@ -179,9 +179,12 @@ def _attributes(record: Record) -> Rows:
 
 def _rows(record: Record) -> Rows:
     for row in record.rows:
-        described = record.described.get(row["metric"])
-        unit = described.unit if described else metric_of(row["metric"]).unit
-        yield {"unit": unit, **row}
+        metric = record.described.get(row["metric"]) or metric_of(row["metric"])
+        few = {}
+        if metric.kind == "scores":
+            eer = row.get("value") if row["metric"] == "eer" else None
+            few = find_caveats(eer, row.get("n_target"), row.get("n_nontarget"))
+        yield {"unit": metric.unit, **row, "caveats": few}
 
 
 def _audio(record: Record) -> Rows:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PrivacyEvalError, describe
+from ..errors import PrivacyEvalError, counted, describe
 from ..io.data_dir import read_spk2utt
 from ..io.files import Inputs, digest, outside_message, read_text, relative
 from ..io.wer import WerLine, exact_wer, format_wer_line, read_wer_folder
 from ..products.freshness import (
+    NOTE,
     Content,
     Fingerprint,
     Product,
@@ -36,7 +38,6 @@ from ..tree.conditions import (
 )
 from ..tree.discovery import teams_without_systems
 from ..version import __version__
-from ..wings import referred
 from .access import AsvSystems, Experiment
 from .asv_scores import score_products, vector_folders
 from .attackers import attacker_costs
@@ -45,6 +46,7 @@ from .measures import plan_audits, plan_measures
 from .options import MetricOptions
 from .privacy_metrics import can_align, condition_products, transcript_products
 from .recipe import stages_of_wings
+from .records import STAGE, products_of_wing
 from .similarity import plan_similarity
 
 if TYPE_CHECKING:
@@ -101,7 +103,10 @@ def collect(
     systems, inputs = list(systems), inputs or Inputs()
     options = MetricOptions(groups=protocol.groups)
     products = condition_products(systems, out, tree, options)
-    why = "no record of its present scores and trials: stage 6"
+
+    def why(_: Product) -> str:
+        return "no record of its present scores and trials: stage 6"
+
     records, absent = current_records(products, VerificationRecord, inputs, why, stale)
     transcripts = transcript_products(systems, out, tree, options)
     recognition, emotion, refused = list[RecognitionRecord](), list[EmotionRecord](), list[str]()
@@ -318,9 +323,21 @@ def _state(product: Product, inputs: Inputs) -> tuple[object, ...]:
 def plan_of_wings(experiment: Experiment) -> Iterator[Product]:
     """Yield the records that there may be of the stages of wings."""
     folder = experiment.out / "records"
-    for stage in stages_of_wings().values():
-        products = referred(stage.plan)(experiment, None)
+    for name in stages_of_wings():
+        products = products_of_wing(name, experiment)
         yield from (product for product in products if folder in product.files[-1].parents)
+
+
+def _of_absent_stages(experiment: Experiment) -> list[str]:
+    """Count the records of stages of wings that are not installed."""
+    notes = sorted((experiment.out / "records").rglob(f".*{NOTE}"))
+    subjects = (stored.subject for stored in map(Fingerprint.read, notes) if stored)
+    stages = Counter(str(subject[STAGE]) for subject in subjects if STAGE in subject)
+    return [
+        f"{counted(number, 'record')} of a stage that is not installed: {name}"
+        for name, number in stages.items()
+        if name not in stages_of_wings()
+    ]
 
 
 _BY_VECTORS = "its x-vectors, its back end"
@@ -353,7 +370,13 @@ def records_of_kind(experiment: Experiment, name: str) -> tuple[list[Any], list[
 
     plan, made_of = _KINDS[name]
     there = [product for product in plan(experiment) if product.read_fingerprint()]
-    why = f"{made_of} or the record have changed: stages 5 and 6, or check --audio, renew it"
+    added, changed = stages_of_wings(), f"{made_of} or the record have changed: "
+
+    def why(product: Product) -> str:
+        if (stage := product.subject.get(STAGE)) in added:
+            return f"{changed}stage {added[stage].number} {stage.replace('_', '-')} renews it"
+        return f"{changed}stages 5 and 6, or check --audio, renew it"
+
     return current_records(there, RECORD_KINDS[name], experiment.asv.access.inputs, why)
 
 
@@ -442,6 +465,7 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord])
     return [
         *(f"{', '.join(systems)}: {text}" for text, systems in lines.items()),
         *(f"{folder.name}: no scores of any system" for folder in absent),
+        *_of_absent_stages(experiment),
     ]
 
 
@@ -449,7 +473,7 @@ def current_records(
     products: Iterable[Product],
     kind: type[Record],
     inputs: Inputs,
-    why: str,
+    why: Callable[[Product], str],
     stale: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[Record], list[str]]:
     """Read the records that are current; also return the names of the others, and why."""
@@ -458,7 +482,7 @@ def current_records(
         if product.name not in stale and product.is_current(inputs, options=False):
             records.append(read_record(inputs.load(product.files[-1]), kind))
         else:
-            others.append(f"{product.name} ({stale.get(product.name, why)})")
+            others.append(f"{product.name} ({stale.get(product.name) or why(product)})")
     return records, others
 
 

@@ -12,18 +12,24 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..errors import PrivacyEvalError, known_names
 from ..io.files import Inputs, Loaded, check_inside, relative
 from ..io.user_tables import Labels, path_of_labels, read_labels
 from ..products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
 from ..results.record_files import fields_digest, record_text
 from ..tree.conditions import Condition
 from ..version import __version__
-from .access import AsvSystems
+from ..wings import referred
+from .access import AsvSystems, Experiment
+from .recipe import stages_of_wings
 
 if TYPE_CHECKING:
     from ..metrics.trials import Trials
 
 T = TypeVar("T")
+
+#: Of a subject: the stage of a wing.
+STAGE = "stage"
 
 
 @dataclass(frozen=True)
@@ -57,16 +63,28 @@ class Recorded:
 
     def measured(self, rows: Iterable[Mapping[str, Any]], made_of: Fingerprint) -> Content:
         """Return the record of rows of measurements, each with the circumstances of the
-        condition."""
+        condition.
+
+        Raises
+        ------
+        PrivacyEvalError
+            A key of a row is no column; as `RowsRecord.check`.
+        """
         from ..metrics.registry import BUILT_IN, METRICS
-        from ..results.measurements import CIRCUMSTANCES
+        from ..results.measurements import CIRCUMSTANCES, COUNTS, VALUES
         from ..results.records import RowsRecord
 
+        rows = [{n: v.item() if hasattr(v, "item") else v for n, v in row.items()} for row in rows]
+        columns = (*CIRCUMSTANCES, *COUNTS, *VALUES)
+        for name in (name for row in rows for name in row if name not in columns):
+            raise PrivacyEvalError(f"rows: no column {name!r}: {known_names(name, columns)}")
         known = {name: vars(self.condition).get(name) for name in CIRCUMSTANCES[2:]}
         known = {name: value for name, value in known.items() if value}
         own = Condition(self.condition.system, self.condition.results_folder, self.path.stem)
         record = RowsRecord(own, tuple({**known, **row} for row in rows))
-        described = {k: METRICS[k].description for k in sorted(record.keys() - BUILT_IN)}
+        described = {
+            k: METRICS[k].description for k in sorted(record.keys() & METRICS.keys() - BUILT_IN)
+        }
         provenance = {"version": __version__, **made_of.provenance()}
         record = replace(record, described=described, provenance=provenance)
         record.check()
@@ -102,6 +120,15 @@ def options_of(note: Path, kind: type[T]) -> T:
     stored = Fingerprint.read(note)
     known = {} if stored is None else stored.options
     return kind(**{f.name: known[f.name] for f in fields(kind) if f.name in known})  # type: ignore[arg-type]
+
+
+def products_of_wing(name: str, experiment: Experiment, options: Any = None) -> Iterator[Product]:
+    """Yield the products of a stage of a wing, which name it: beside those of the core of the same
+    condition, and once it is not installed."""
+    plan = referred(stages_of_wings()[name].plan)
+    for product in plan(experiment, options):
+        subject = {**product.subject, STAGE: name}
+        yield replace(product, name=f"{product.name} {name}", subject=subject)
 
 
 # Groups of speakers by columns of metadata
