@@ -28,7 +28,7 @@ from ..stages.options import (
     MeasureOptions,
     MetricOptions,
 )
-from ..stages.recipe import stages_of_wings
+from ..stages.recipe import every_stage
 from ..tree.discovery import suffix_hint, tree_suffixes
 from ..wings import referred
 from .inputs import (
@@ -48,7 +48,7 @@ from .inputs import (
     tree_access,
 )
 from .jobs import run_script
-from .options import log, print_json, progress, use_one_thread
+from .options import Options, log, print_json, progress, use_one_thread
 
 if TYPE_CHECKING:
     from ..check import Report
@@ -87,12 +87,13 @@ def _make(
     return report_outcome(arguments, outcome, what, done)
 
 
-def of_wing(arguments: argparse.Namespace) -> int:
-    """A stage of a wing."""
-    stage = stages_of_wings()[arguments.verb.replace("-", "_")]
-    options = fill(stage.options, arguments) if stage.options else arguments
+def planned(arguments: argparse.Namespace, row: Options) -> int:
+    """A stage of which only its plan is known, such as those of wings."""
+    name = arguments.verb.replace("-", "_")
+    what = next(stage.what for stage in every_stage() if name in stage.names)
+    options = [fill(kind, arguments) for kind in row.get("kinds", ())] or [arguments]
     experiment = load_experiment(arguments, warn=False)
-    return _make(arguments, experiment, referred(stage.plan)(experiment, options), stage.what)
+    return _make(arguments, experiment, referred(row["plan"])(experiment, *options), what)
 
 
 def check(arguments: argparse.Namespace) -> int:

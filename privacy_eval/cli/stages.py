@@ -108,7 +108,11 @@ STAGES: dict[str, Options] = {
 def stage_options() -> dict[str, Options]:
     """Return the options of all stages, also of wings."""
     added = {
-        name.replace("_", "-"): {"shared": _READ, "kinds": filter(None, (stage.options,))}
+        name.replace("_", "-"): {
+            "shared": _READ,
+            "plan": stage.plan,
+            "kinds": (stage.options,) if stage.options else (),
+        }
         for name, stage in stages_of_wings().items()
     }
     return STAGES | added
@@ -117,8 +121,8 @@ def stage_options() -> dict[str, Options]:
 def run_stage(arguments: argparse.Namespace) -> int:
     """Run a stage over a tree."""
     runs = vars(importlib.import_module(".stage_runs", __package__))
-    name = arguments.verb.replace("-", "_")
-    code: int = runs[name if arguments.verb in STAGES else "of_wing"](arguments)
+    row, name = stage_options()[arguments.verb], arguments.verb.replace("-", "_")
+    code: int = runs["planned"](arguments, row) if "plan" in row else runs[name](arguments)
     return code
 
 
