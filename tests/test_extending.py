@@ -27,6 +27,11 @@ TESTS = (
     "tests/report/test_new_metrics.py",
     "tests/io/test_score_formats.py",
     "tests/report/figures/test_kinds.py",
+    "tests/protocol/test_protocol.py::test_bundled_protocols",
+    "tests/shell/test_recipe_scripts.py::test_help_lists_the_options",
+    "tests/shell/test_recipe_scripts.py::test_table_of_stages_names_scripts_verbs_and_modules",
+    "tests/shell/test_recipe_scripts.py::test_every_stage_says_what_it_does",
+    "tests/shell/test_recipe_scripts.py::test_another_option_and_stage_are_a_line_and_a_block",
     "tests/test_docstrings.py",
     "tests/test_layout.py::test_no_import_goes_up",
     "tests/test_readme.py::test_the_table_of_metrics_is_the_registry_s",
@@ -100,11 +105,12 @@ def evaluated(extended: Path) -> Path:
     venv = extended / ".venv"
     server = preloaded(venv / "bin/privacy-eval", extended)
     tree = ("--tree", "tree", "--out", "out", "--conf", "female_test", "--stage", 5, "--nj", 1)
+    tree += ("--set", "above=1")
     recipe = extended / "recipes/vpc2020/run.sh"
     run = run_program(recipe, *tree, cwd=extended, VIRTUAL_ENV=str(venv))
     server.communicate()
     assert run.code == 0, run.err
-    assert "score counts: 1 in place" in run.out
+    assert "counts of scores: 4 in place" in run.out
     assert "not complete" not in run.err
     return extended / "tree/out"
 
@@ -132,12 +138,18 @@ def test_the_table_shows_every_system(extended: Path, evaluated: Path) -> None:
     assert "EER of B1, %" in (extended / "own/women_and_men.txt").read_text()
 
 
-def test_the_stage_counts_every_score_once(extended: Path, evaluated: Path) -> None:
-    lines = (evaluated / "score_counts.txt").read_text().splitlines()
-    counts = sorted(int(line.rpartition(" ")[2]) for line in lines)
-    scores = list((extended / "tree/exp").glob("**/ASV-libri_test*_f*/**/scores"))
-    assert counts == sorted(len(path.read_text().splitlines()) for path in scores)
+def test_the_stage_counts_scores_of_every_condition_by_its_option(
+    extended: Path, evaluated: Path
+) -> None:
+    counts = sorted(int(path.read_text()) for path in evaluated.glob("counts/*/ASV-*"))
+    found = (extended / "tree/exp").glob("**/ASV-libri_test*_f*/**/scores")
+    scores = [[float(line.split()[2]) for line in path.read_text().splitlines()] for path in found]
+    assert counts == sorted(sum(score > 1 for score in of) for of in scores)
     assert len(counts) == 4
     again = ("--tree", "tree", "--results", "exp", "--out", "out", "--conf", "female_test")
-    run = program(extended, "privacy_eval", "stage", "count-scores", *again)
-    assert run.out.startswith("score counts: 0 made, 1 current, ")
+
+    def count(*options: object) -> str:
+        return program(extended, "privacy_eval", "stage", "count-scores", *again, *options).out
+
+    assert count("--above", 1).startswith("counts of scores: 0 computed, 4 current, ")
+    assert count().startswith("counts of scores: 4 computed, 0 current, ")

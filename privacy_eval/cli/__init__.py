@@ -6,8 +6,8 @@ named in the message; 2: wrong usage; 130: interrupted.
 A verb is a row of options in `VERBS` of a module, and its function `run_VERB(arguments)`, which
 returns the exit code or, on single files, what it found, which is printed in any format. Imports
 that only the latter needs are inside it: a recipe starts dozens of commands, and `--help` must
-respond at once. A stage is a row of `stages.STAGES`, and a function of `stage_runs`; a verb of the
-same name is of single files.
+respond at once. A stage is a row of `stages.STAGES`, which names its plan, or a function of
+`stage_runs`; a verb of the same name is of single files.
 """
 
 from __future__ import annotations

@@ -41,11 +41,13 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 #: `example` : str, a command line;
 #: `shared` : str, names of further options of `SHARED`;
 #: `kinds` : tuple of type, dataclasses of whose fields options are made;
+#: `plan` : str, of a stage without a function: what plans its products, MODULE:NAME of an
+#: `Experiment` and its options, of `kinds`;
 #: `either` : str, names of options of which exactly one is required;
 #: `rules` : of (options, others, text): options, those that each of them needs or, after `!`, one
 #: that each excludes, and what is said otherwise, with the option in the place of `{}`.
 Options = dict[str, Any]
-_ABOUT = {"example", "shared", "kinds", "either", "rules"}
+_ABOUT = {"example", "shared", "kinds", "plan", "either", "rules"}
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):

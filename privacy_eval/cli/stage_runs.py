@@ -28,8 +28,9 @@ from ..stages.options import (
     MeasureOptions,
     MetricOptions,
 )
-from ..stages.recipe import stages_of_wings
+from ..stages.recipe import every_stage, stages_of_wings
 from ..tree.discovery import suffix_hint, tree_suffixes
+from ..wings import referred
 from .inputs import (
     chosen_attackers,
     chosen_encoder,
@@ -47,7 +48,7 @@ from .inputs import (
     tree_access,
 )
 from .jobs import run_script
-from .options import log, print_json, progress, use_one_thread
+from .options import Options, log, print_json, progress, use_one_thread
 
 if TYPE_CHECKING:
     from ..check import Report
@@ -86,15 +87,19 @@ def _make(
     return report_outcome(arguments, outcome, what, done)
 
 
-def of_wing(arguments: argparse.Namespace) -> int:
-    """A stage of a wing."""
+def planned(arguments: argparse.Namespace, row: Options) -> int:
+    """A stage of which only its plan is known, such as those of wings."""
     from ..stages.records import products_of_wing
 
     name = arguments.verb.replace("-", "_")
-    stage = stages_of_wings()[name]
-    options = fill(stage.options, arguments) if stage.options else None
+    what = next(stage.what for stage in every_stage() if name in stage.names)
+    options = next((fill(kind, arguments) for kind in row.get("kinds", ())), None)
     experiment = load_experiment(arguments, warn=False)
-    return _make(arguments, experiment, products_of_wing(name, experiment, options), stage.what)
+    if name in stages_of_wings():
+        products = products_of_wing(name, experiment, options)
+    else:
+        products = referred(row["plan"])(experiment, options)
+    return _make(arguments, experiment, products, what)
 
 
 def check(arguments: argparse.Namespace) -> int:

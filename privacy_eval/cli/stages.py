@@ -136,7 +136,7 @@ def stage_options() -> dict[str, Options]:
             where = f"wing {owner('stages', name)}: stages: {name}: options"
             named = ", ".join(sorted(taken))
             raise PrivacyEvalError(f"{where}: the recipe has {named}; rename the field")
-        added[name.replace("_", "-")] = {"shared": _READ, "kinds": kinds}
+        added[name.replace("_", "-")] = {"shared": _READ, "kinds": kinds, "plan": stage.plan}
     return STAGES | added
 
 
@@ -159,8 +159,8 @@ def _names_of_recipe() -> set[str]:
 def run_stage(arguments: argparse.Namespace) -> int:
     """Run a stage over a tree."""
     runs = vars(importlib.import_module(".stage_runs", __package__))
-    name = arguments.verb.replace("-", "_")
-    code: int = runs[name if arguments.verb in STAGES else "of_wing"](arguments)
+    row, name = stage_options()[arguments.verb], arguments.verb.replace("-", "_")
+    code: int = runs["planned"](arguments, row) if "plan" in row else runs[name](arguments)
     return code
 
 

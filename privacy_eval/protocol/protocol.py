@@ -11,7 +11,7 @@ import math
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
@@ -43,8 +43,8 @@ EERS = ("eer", "eer_speechbrain", "rocch_eer")
 #: Ending of the title where the tree is a demo.
 _SIMULATED = ", simulated data"
 
-#: Entry of a protocol that extends another one: attackers beside those of that one.
-_MORE = "more_attackers"
+#: Beginning of the entries of a protocol that adds to the lists of the one that it extends.
+_MORE = "more_"
 
 #: Suffix of the names of metric studies.
 _STUDY = "_study"
@@ -807,9 +807,11 @@ def read_yaml_values(
     if "attack_models" in values:  # of which those attackers do not know
         for attacker in inherited.get("attackers", ()):
             attacker.pop("attack_model", None)
-    if isinstance(values.get(_MORE), list):
-        added = values.pop(_MORE)
-        values["attackers"] = [*(values.get("attackers") or inherited.get("attackers", [])), *added]
+    for name in (entry.name for entry in fields(Protocol)):
+        own, added = values.get(name) or inherited.get(name, []), values.get(_MORE + name)
+        if isinstance(own, list) and isinstance(added, list):
+            values[name] = [*own, *added]
+            del values[_MORE + name]
     return {**inherited, **values}, where
 
 

@@ -76,7 +76,7 @@ if [ -z "$cmd" ]; then . "$recipe/cmd.sh"; fi
 
 # All options are now in the file $config. Each stage below is `privacy-eval stage NAME`, or all of a NUMBER,
 # which takes those that it knows; one that no stage knows is refused here. A stage that is current starts
-# no jobs. A new stage: a block and its row in privacy_eval/stages/recipe.py, a row of its options and a function (docs/extending.md).
+# no jobs. A new stage: docs/extending.md.
 check_options "$@"
 
 if begin 0; then
