@@ -26,6 +26,8 @@ TESTS = (
     "tests/metrics/test_registry.py",
     "tests/report/test_new_metrics.py",
     "tests/io/test_score_formats.py",
+    "tests/report/figures/test_figures.py::test_imported_results_have_bars_and_no_curves",
+    "tests/report/figures/test_implausible.py",
     "tests/report/figures/test_kinds.py",
     "tests/protocol/test_protocol.py::test_bundled_protocols",
     "tests/shell/test_recipe_scripts.py::test_help_lists_the_options",
@@ -99,7 +101,7 @@ def test_tests_of_the_kinds_pass(extended: Path) -> None:
 @pytest.fixture(scope="module")
 def evaluated(extended: Path) -> Path:
     """The outputs of the edition on a simulated tree, by the recipe."""
-    sizes = ("--speakers", 3, "--utterances", 3, "--systems", 1)
+    sizes = ("--speakers", 3, "--utterances", 4, "--systems", 1)  # EERs of few are withheld
     assert program(extended, "privacy_eval", "demo-tree", "tree", *sizes).code == 0
     (extended / "tree/ratings.csv").unlink()  # of other data sets, too
     venv = extended / ".venv"

@@ -155,6 +155,7 @@ def read_entries(path: Path, *, bundled: bool = False) -> tuple[Declared, ...]:
         _check(entry, where, FURTHER if bundled else ())
         if not bundled:
             _check_words(entry, where)
+            _check_rows(entry, where)
     return entries
 
 
@@ -186,6 +187,16 @@ def _check_words(entry: Declared, where: str) -> None:
     except (KeyError, IndexError, ValueError) as error:
         text = f"{where}: in braces: {error}: {known_names(str(error), _WORDS_OF_CAPTIONS)}"
         raise PrivacyEvalError(text) from error
+
+
+def _check_rows(entry: Declared, where: str) -> None:
+    """Refuse what identifies rows but would be in no column."""
+    named, shown = {**_KEYS, **_added()}, {n for c in entry.columns for n in c.show.split("/")}
+    for name in entry.rows:
+        if name not in (*named, *shown):
+            raise PrivacyEvalError(
+                f"{where}: rows: {name}: expected {', '.join(named)}, or what a column shows"
+            )
 
 
 def bundled_entries(name: str) -> tuple[Declared, ...]:

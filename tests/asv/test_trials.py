@@ -637,8 +637,7 @@ def test_metrics_of_real_conditions(condition: str, tmp_path: Path) -> None:
         values = score_metrics(actual, variant=variant)
         tag = zebra_tag(values, variant)
         assert_golden({**values, "zebra_tag": tag}, want[name], tolerance=1e-5)
-        later = {"eer_speechbrain", "miss_at_fa_0.01", "miss_at_fa_0.001"}  # with other golden data
-        assert {*want[name], "eer"} >= values.keys() - later
+        assert {*want[name]} >= {"cllr", "cllr_min", "linkability", "zebra_population"}
 
 
 @needs_real_tree

@@ -67,6 +67,7 @@ def test_a_changed_file_of_tables_makes_them_anew(files: list[Path], tmp_path: P
     [
         ("split: [test]", "splot: [test]", "table both: splot: did you mean split?"),
         ("rows: [trial_set]", "rows: [trial_sets]", "did you mean trial_set or trial?"),
+        ("rows: [trial_set]", "rows: [data_set]", "rows: data_set: expected trial_set, system"),
         ("pivot: system", "pivot: systems", "did you mean system?"),
         ("of {system}", "of {sytem}", "did you mean system?"),
         ("of {system}", "of {0.__class__}", "in braces"),

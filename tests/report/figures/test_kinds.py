@@ -18,6 +18,7 @@ from privacy_eval.metrics.amount import Amount
 from privacy_eval.metrics.groups import GroupSummary, GroupValues
 from privacy_eval.metrics.identification import GroupLinkage
 from privacy_eval.metrics.utility import GroupRate
+from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report import figures
@@ -85,8 +86,9 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
         },
         (ODD,),
     )
+    whole = replace(curves, cells=cells_from_results(curves.results))
     return {
-        **dict.fromkeys(NAMES, curves),
+        **dict.fromkeys(NAMES, whole),
         "plane": ReportData(Results(load_protocol("vpc2024")), plane),
         "bars": data_of(PUBLISHED_EER),
         "matrices": matrices,
