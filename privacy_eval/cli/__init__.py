@@ -139,10 +139,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     verb = next(iter(words), "")
     arguments, code = argparse.Namespace(), 0
     try:
-        if verb == "--version":  # whatever is wrong with a wing
-            print(f"privacy-eval {__version__}", flush=True)
-            print(*(f"{line}\n" for line in told()), sep="", end="")
-            return 0
+        if verb == "--version":
+            return _version()
         if verb != "stage" and not is_of_files(verb):
             return _no_verb(verb)
         for one, others in commands(words):
@@ -305,6 +303,16 @@ def _of_module(verb: str) -> tuple[Options, Callable[[argparse.Namespace], Any]]
         return module["VERBS"][verb], module[function]
     name, _ = of_wings("verbs")[verb]
     return referred(f"{name}:VERBS")[verb], referred(f"{name}:{function}")
+
+
+def _version() -> int:
+    """Print the version, whatever is wrong with a wing, and the wings."""
+    lines = [f"privacy-eval {__version__}"]
+    try:
+        lines += told()
+    finally:
+        print("\n".join(lines))
+    return 0
 
 
 def _no_verb(word: str) -> int:
