@@ -96,7 +96,8 @@ def run_wer(arguments: argparse.Namespace) -> Found:
         caveats = few_replicates(drawn["replicates"], len(speakers))
     plain["speakers"] = {speaker: _plain(c) for speaker, c in speakers.items()}
     rows += [_row(of, system=name, speaker=s) for s, of in plain["speakers"].items()]
-    tables = [number_table("wer", f"Word errors, variant {arguments.variant}", rows, caveats)]
+    notes = [_kaldi_line(plain), *caveats]
+    tables = [number_table("wer", f"Word errors, variant {arguments.variant}", rows, notes)]
     if arguments.by:
         plain["groups"] = _groups_wer(arguments, first)
         rows += group_rows(plain["groups"], {"wer": ""})
@@ -104,6 +105,16 @@ def run_wer(arguments: argparse.Namespace) -> Found:
     if arguments.allow_missing:
         plain["left_out"] = {"references": first.missing, "hypotheses": first.extra}
     return Found(plain, rows, tables)
+
+
+def _kaldi_line(of: Mapping[str, Any]) -> str:
+    """Return the line of Kaldi's scoring, which scripts look for."""
+    from ..io.wer import WerLine, format_wer_line
+
+    counts = {k: of[k] for k in "errors words insertions deletions substitutions".split()}
+    named: dict[str, Any] = {"decode": "", "lm_weight": None, "word_insertion_penalty": None}
+    text = format_wer_line(WerLine(wer=of["wer"] or 0.0, **counts, **named))
+    return text if of["words"] else text.replace("%WER 0.00", "%WER undefined", 1)
 
 
 def _row(of: Mapping[str, Any], **place: str) -> dict[str, Any]:

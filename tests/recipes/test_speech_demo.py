@@ -26,7 +26,7 @@ def mean_eer(folder: Path) -> dict[str, float]:
     plain = json.loads((folder / "tree/results/results.json").read_text())
     found: dict[str, list[float]] = {}
     for record in plain["verification"]:
-        if record["attack_model"] is not None:
+        if "attack_model" in record:
             eer = record["metrics"]["challenge"]["rocch_eer"]
             own = record["attacker"] == "plda"
             name = record["attack_model"] if own else record["attacker"]
