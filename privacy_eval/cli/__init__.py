@@ -146,7 +146,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         for one, others in commands(words):
             arguments = parse(one, others)
             with _user_metrics(arguments), _logged_warnings():
-                done = arguments.run(arguments)
+                try:
+                    done = arguments.run(arguments)
+                except SystemExit as end:  # its jobs did all of it
+                    done = int(end.code or 0)
                 if not isinstance(done, int):
                     print_found(done, arguments.format)
                     done = 0

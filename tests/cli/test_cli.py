@@ -415,6 +415,24 @@ def test_a_stage_that_cannot_begin_ends_those_of_its_number(
         assert ran == ["similarity", "identification"]
 
 
+def test_stages_of_a_number_go_on_after_one_whose_jobs_did_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+
+    def stage(arguments: argparse.Namespace) -> int:
+        ran.append(arguments.verb)
+        raise SystemExit(ends.get(arguments.verb, 0))
+
+    for name in ("recognize", "privacy_metrics", "measures"):
+        monkeypatch.setattr(stage_runs, name, stage)
+    for code, number in ((0, 3), (1, 3), (3, 1)):
+        ran.clear()
+        ends = {"recognize": code}
+        assert cli("stage", 6, "--results", tmp_path).code == code
+        assert ran == ["recognize", "privacy-metrics", "measures"][:number]
+
+
 def test_options_are_the_keywords_of_the_functions() -> None:
     own = {f.name for f in fields(MetricOptions)} - {"groups"}  # which a protocol names
     inner = {"systems", "options", "progress", "dry_run"}
