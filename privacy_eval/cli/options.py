@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..choices import ENCODERS, FIGURE_FORMATS
 from ..errors import PrivacyEvalError, UsageError, in_job, printable
-from ..io.csv_text import csv_text
 from ..io.files import refuse_symlinks_below
 from ..io.schema import to_plain
 from ..options import (
@@ -327,6 +326,7 @@ def print_found(found: Found, form: str) -> None:
     if form == "json":
         print_json(found.plain)
     elif form == "csv":
+        from ..io.csv_text import csv_text
         from ..results.measurements import Measurements
 
         print(csv_text(Measurements.of(found.rows).lines), end="")
