@@ -281,9 +281,9 @@ def _entries() -> dict[str, tuple[Reference, str]]:
     texts = [own.read_text(encoding="utf-8")] if own.is_file() else []
     found = {name: (of, _OWN) for name, of in _named(_IN_SOURCE, texts)}
     seen = {_OWN} if texts else set[str]()
-    for folder in sys.path:
+    for folder in (path or os.curdir for path in sys.path):
         try:
-            names = os.listdir(folder or os.curdir)
+            names = os.listdir(folder)
         except OSError:
             continue
         for name in names:
