@@ -107,11 +107,15 @@ def run_wer(arguments: argparse.Namespace) -> Found:
     return Found(plain, rows, tables)
 
 
+#: Counts of word errors.
+_KINDS = ("errors", "words", "insertions", "deletions", "substitutions")
+
+
 def _kaldi_line(of: Mapping[str, Any]) -> str:
     """Return the line of Kaldi's scoring, which scripts look for."""
     from ..io.wer import WerLine, format_wer_line
 
-    counts = {k: of[k] for k in "errors words insertions deletions substitutions".split()}
+    counts = {kind: of[kind] for kind in _KINDS}
     named: dict[str, Any] = {"decode": "", "lm_weight": None, "word_insertion_penalty": None}
     text = format_wer_line(WerLine(wer=of["wer"] or 0.0, **counts, **named))
     return text if of["words"] else text.replace("%WER 0.00", "%WER undefined", 1)
@@ -119,8 +123,7 @@ def _kaldi_line(of: Mapping[str, Any]) -> str:
 
 def _row(of: Mapping[str, Any], **place: str) -> dict[str, Any]:
     """Return word errors as a measurement; without words there is no rate."""
-    counts = {name: of[name] for name in "errors words insertions deletions substitutions".split()}
-    counts = {f"n_{name}": number for name, number in counts.items()}
+    counts = {f"n_{kind}": of[kind] for kind in _KINDS}
     return {**place, "metric": "wer", "value": of["wer"], **counts}
 
 

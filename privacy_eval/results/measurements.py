@@ -323,15 +323,18 @@ class Measurements(Printed):
         means = []
         for of, parts in self._by_others(names):
             weight_of = given or every[of["metric"]]
-            whole = [(w, parts[place]) for place, w in weight_of.items() if _is_valid(parts, place)]
             lacking = [place for place in weight_of if not _is_valid(parts, place)]
-            value = weighted_mean([(w, row["value"]) for w, row in whole])
             caveats: dict[str, str] = {}
             for part in parts.values():
                 caveats |= part.get("caveats", {})
             named = (" ".join(str(name) for name in place if name is not None) for place in lacking)
             mean = {**of, "n_parts": len(weight_of), "caveats": caveats or None}
-            means.append(mean | ({"missing": ", ".join(named)} if lacking else {"value": value}))
+            if lacking:
+                mean["missing"] = ", ".join(named)
+            else:
+                values = [(w, parts[place]["value"]) for place, w in weight_of.items()]
+                mean["value"] = weighted_mean(values)
+            means.append(mean)
         return Measurements.of(means)
 
     def compare(self, one: Any, other: Any, of: str = "system") -> Measurements:
