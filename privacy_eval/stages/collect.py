@@ -51,7 +51,7 @@ from .similarity import plan_similarity
 
 if TYPE_CHECKING:
     from ..metrics.utility import WordErrors
-    from ..results.records import EmotionRecord, RecognitionRecord, Results, SimilarityRecord
+    from ..results.records import Results, RowsRecord, SimilarityRecord
 
 
 def collect(
@@ -98,7 +98,7 @@ def collect(
     Results(vpc2024: B1; records: 16 verification, 8 recognition, 4 emotion)
     """
     from ..results.arrays import StoredArrays, with_differences
-    from ..results.records import EmotionRecord, RecognitionRecord, Results, VerificationRecord
+    from ..results.records import Results, RowsRecord, VerificationRecord
 
     systems, inputs = list(systems), inputs or Inputs()
     options = MetricOptions(groups=protocol.groups)
@@ -109,7 +109,7 @@ def collect(
 
     records, absent = current_records(products, VerificationRecord, inputs, why, stale)
     transcripts = transcript_products(systems, out, tree, options)
-    recognition, emotion, refused = list[RecognitionRecord](), list[EmotionRecord](), list[str]()
+    recognition, emotion, refused = list[RowsRecord](), list[RowsRecord](), list[str]()
     for files in (files for system in systems for files in system.recognition):
         product = transcripts.get(files.condition)
         if product is not None and not product.is_current(inputs, options=False):
@@ -139,7 +139,7 @@ def _recognition(
     place: tuple[Protocol, Path, Inputs],
     transcribed: Product | None,
     refused: list[str],
-) -> list[RecognitionRecord]:
+) -> list[RowsRecord]:
     """Return the records of a folder's `%WER` lines or, if there are none, of its transcripts;
     `refused` gets the names of those that are rejected."""
     from ..results.challenge_text import recognition_records
@@ -153,15 +153,16 @@ def _recognition(
         lines, made_of = [_line(errors.counts, files)], transcribed.fingerprint(inputs)[0].inputs
         sources = {source.path: source.sha256 for source in made_of.values()}
     refused += [f"{condition.system} {condition.name} ({why})" for why in wrong]
-    beside = ("speaker_interval", "speakers", "groups") if errors else ()
-    made = {"version": __version__, "inputs": sources}
-    more = {name: getattr(errors, name) for name in beside}
+    made, more = {"version": __version__, "inputs": sources}, dict[str, Any]()
+    if errors:
+        more = {"interval": errors.speaker_interval, "speakers": errors.speakers}
+        more["groups"] = errors.groups
     return recognition_records(lines, protocol, condition, made, **more)
 
 
 def read_emotion(
     table: EmotionFiles, system: System, protocol: Protocol, tree: Path, inputs: Inputs
-) -> tuple[EmotionRecord, ...]:
+) -> tuple[RowsRecord, ...]:
     """Read a table of emotion recognition.
 
     Raises

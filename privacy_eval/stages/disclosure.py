@@ -334,6 +334,7 @@ class _Amounts(Recorded):
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..io.scores import read_scores, read_trials
         from ..metrics.pairing import pair
+        from ..results.measurements import without_blanks
 
         trials = read_trials(inputs.load(paths["trials"]), format="kaldi")
         utt2spk, left_out = inputs.load(paths["utt2spk"]), 0
@@ -351,7 +352,7 @@ class _Amounts(Recorded):
         facts = {"averaged": averaged, "n_enrolled": len(trials.enrolled.used)}
         record = self.record_of(
             "amounts",
-            curve.to_rows(),
+            map(without_blanks, curve.to_rows()),
             made_of,
             facts=facts,
             remarks=(remark,) if remark else (),

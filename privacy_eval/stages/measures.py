@@ -16,7 +16,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,7 +41,6 @@ from ..products.freshness import (
 from ..protocol.protocol import ANONYMIZED, MEASURED, ORIGINAL, Measure
 from ..results.record_files import record_text
 from ..tree.conditions import Condition, measure_conditions
-from ..version import __version__
 from .access import VECTORS_NOTE, AsvSystems, Experiment, TreeAccess
 from .asv_scores import vector_folders
 from .options import MeasureOptions
@@ -49,7 +48,7 @@ from .records import Recorded, note_of
 
 if TYPE_CHECKING:
     from ..metrics.registry import MetricDescription
-    from ..results.records import MeasureRecord, RowsRecord
+    from ..results.records import RowsRecord
     from ..speech.audio import Audio, AudioFolders, AudioReader
     from ..speech.audit import AuditedUtterance
     from ..speech.utility import PhoneRecognizer
@@ -341,10 +340,9 @@ class _SetRecord(Recorded):
         counts: Mapping[str, int] | None,
         left_out: int,
         made_of: Fingerprint,
-    ) -> MeasureRecord:
+    ) -> RowsRecord:
         from ..io.user_metrics import check_descriptions
         from ..metrics.utility import SpeakerSums
-        from ..results.records import MeasureRecord
 
         options, of_first = self.options, next(iter(values.values()))
         sums: dict[str, SpeakerSums] = {}
@@ -356,24 +354,21 @@ class _SetRecord(Recorded):
                 for key, of in values.items()
             }
         intervals = {key: of.bootstrap().interval("rate") for key, of in sums.items()}
+        bounds = {key: {"low": i.low, "high": i.high} for key, i in intervals.items()}
         total = sum(counts.values()) if counts is not None else len(of_first)
         if not total:
             raise PrivacyEvalError(f"{self.condition.name}: the references have no phones")
-        record = MeasureRecord(
-            self.condition,
-            self.source,
-            {key: math.fsum(of.values()) / total for key, of in values.items()},
-            n_utterances=len(of_first),
-            utterances_left_out=left_out,
-            speaker_intervals={key: (i.low, i.high) for key, i in intervals.items()},
-            speakers=sums,
-            provenance={"version": __version__, **made_of.provenance()},
-        )
-        if self.measure is not None:
-            record = replace(record, described={self.measure.id: described(self.measure)})
-            check_descriptions(record.described, f"measures: {self.measure.id}")
-        record.check()
-        return record
+        facts = {
+            "source": self.source,
+            "n_utterances": len(of_first),
+            "utterances_left_out": left_out,
+            "speakers": sums or None,
+        }
+        means = {key: math.fsum(of.values()) / total for key, of in values.items()}
+        kept = {} if self.measure is None else {self.measure.id: described(self.measure)}
+        check_descriptions(kept, f"measures: {self.measure and self.measure.id}")
+        rows = [{"metric": k, "value": v, **bounds.get(k, {})} for k, v in means.items()]
+        return self.record_of("measures", rows, made_of, facts=facts, described=kept)
 
     def _read(self, paths: Paths, prefix: str) -> UtteranceMeasures:
         """Read what the network said of all speakers whose role begins with a prefix."""
@@ -627,7 +622,6 @@ class _Audit(Recorded):
 
     def record(self, audited: Sequence[AuditedUtterance]) -> RowsRecord:
         """Summarize what an audit found."""
-        from ..results.measurements import measured
         from ..speech.audit import RAW
 
         counts = Counter(problem for one in audited for problem in one.problems)
@@ -639,7 +633,7 @@ class _Audit(Recorded):
             "raw_seconds": float(sum(one.raw.seconds for one in raw if one.raw is not None)),
             "problems": dict(sorted(counts.items())),
         }
-        rows = [measured("raw_utterances", len(raw), trial=ANONYMIZED)]
+        rows = [{"metric": "raw_utterances", "value": len(raw), "trial": ANONYMIZED}]
         return self.record_of("audio", rows, facts=facts)
 
 
