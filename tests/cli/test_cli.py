@@ -1,7 +1,5 @@
 """The command line: contracts, exit codes, and every kind of bad input."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import math
@@ -38,8 +36,10 @@ from support import (
     keys,
     lines_to,
     nonempty,
+    ok,
     options_of,
     printed,
+    refused,
     score_lines,
     snapshot,
     three_conditions,
@@ -200,7 +200,6 @@ def test_golden_cases_on_the_command_line(case: str) -> None:
     assert_golden(plain["exact"], expected["exact"])
     text = cli("metrics", *paths, "--variant", "challenge").out
     found = re.search(r"^EER +([\d.]+)\?? %", text, re.M)
-    assert found is not None
     kaldi = float(expected["kaldi_compute_eer_stdout"])  # four digits
     assert float(found[1]) == pytest.approx(kaldi, abs=0.0055)
     implausible = case in ("inverted", "one_bin_of_ties")  # 79.9 and 88.3 %
@@ -262,8 +261,7 @@ def test_help_and_version() -> None:
     assert {*listed} == every_verb().keys() and len(listed) == len({*listed})
     assert cli().err == cli("--help").out
     for key in keys():
-        run = cli(*key.split(), "--help")
-        assert run.code == 0
+        run = ok(cli(*key.split(), "--help"))
         assert run.out.startswith(f"usage: privacy-eval {key}")
         (example,) = re.findall(r"^example:\n  (.*)$", run.out, re.M)
         words = shlex.split(example.partition(" > ")[0])
@@ -558,8 +556,7 @@ def test_bad_input_of_evaluate(tmp_path: Path, case: str) -> None:
     assert run.err.startswith(f"now {name}: ")
     assert re.search(message, run.err, flags=re.M), run.err
     assert not [p for p in snapshot(tree.root) if p.startswith("out/") and f"/{name}." in p]
-    collected = cli("stage", "collect", *common)
-    assert collected.code == 1 and f"now {name}" in collected.err
+    refused(cli("stage", "collect", *common), f"now {name}")
     results = tree.root / "out/results.json"
     assert results.is_file() is (failed == 1)
     if failed == 1:
@@ -569,8 +566,7 @@ def test_bad_input_of_evaluate(tmp_path: Path, case: str) -> None:
 
 def test_allow_missing_lists_what_it_leaves_out(files: Pair) -> None:
     lines_to(files.scores, [*files.scores.read_text().splitlines()[:-3], "s1 new 0.5"])
-    run = files.run("--allow-missing", "--format", "json")
-    assert run.code == 0
+    run = ok(files.run("--allow-missing", "--format", "json"))
     assert (
         run.err == "privacy-eval: left out 3 trials without a score and 1 scores without a trial\n"
     )
@@ -586,8 +582,7 @@ def test_a_last_line_without_newline_is_named(files: Pair, verb: str, file: str)
     assert "newline" not in str(cli(verb, *options))
     path = files.folder / file
     path.write_text(path.read_text().removesuffix("\n"))
-    run = cli(verb, *options)
-    assert run.code == 0
+    run = ok(cli(verb, *options))
     assert f"{path}: no newline" in run.err + run.out
 
 
@@ -843,8 +838,7 @@ def test_trials_without_a_score_are_left_out_where_that_is_allowed(tmp_path: Pat
     lines_to(scores, scores.read_text().splitlines()[:-2])
     for verb in ("privacy-metrics", "collect"):
         options = ("--tree", tree.root, "--results", "exp", "--out", "out")
-        run = cli("stage", verb, *options, "--allow-missing")
-        assert run.code == 0, run.err
+        ok(cli("stage", verb, *options, "--allow-missing"))
     plain = json.loads((tree.root / "out/results.json").read_text())
     left_out = {r["condition"]: r["trials_without_score"] for r in plain["verification"]}
     assert sorted(left_out.values()) == [0, 0, 2]
@@ -887,8 +881,7 @@ def test_folders_of_a_second_suffix_are_named_with_the_option(tmp_path: Path) ->
     common = ("--tree", tree.root, "--results", "exp", "--out", "out")
     run = cli("stage", "privacy-metrics", *common)
     assert "--anon-suffix _second" in run.err
-    again = cli("stage", "privacy-metrics", *common, "--anon-suffix", "_second")
-    assert again.code == 0, again.err
+    ok(cli("stage", "privacy-metrics", *common, "--anon-suffix", "_second"))
 
 
 @pytest.fixture(name="two_suffixes")

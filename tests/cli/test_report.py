@@ -1,7 +1,5 @@
 """The verbs from results to what is read, end to end: tables, figures, report."""
 
-from __future__ import annotations
-
 import base64
 import functools
 import html
@@ -33,6 +31,7 @@ from support import (
     cli,
     imported,
     lines_to,
+    ok,
     options_of,
     snapshot,
     three_conditions,
@@ -154,7 +153,6 @@ def test_time_left_is_by_the_pace_since_work_began(
     monkeypatch.setattr(time, "monotonic", lambda: next(times))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     show = progress()
-    assert show is not None
     for done in range(3):
         show(done, 5, "item")
     assert "about 40 s left" in (err := capsys.readouterr().err) and "about 30 s left" in err
@@ -491,14 +489,8 @@ def test_the_ranking_asked_for(baselines: tuple[Path, Path], tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ("--attack-model", "x"),
-            "not an attack model of protocol vpc2020; known: ig",
-        ),
-        (
-            ("--attack-model", "original"),
-            "not an attack model of protocol",
-        ),
+        (("--attack-model", "x"), "not an attack model of protocol vpc2020; known: ig"),
+        (("--attack-model", "original"), "not an attack model of protocol"),
         (("--rank-by", "deid", "--attack-model", "ignorant"), "deid does not depend on an attack"),
     ],
 )
@@ -534,8 +526,7 @@ def test_a_published_system_of_the_same_name_stays(
     changed = replace(first, metrics={"challenge": {"eer": 0.125}})
     others = tuple(changed if r == first else r for r in records.verification)
     path = store(tmp_path / "B1.json", replace(records, verification=others))
-    run = cli("tables", "--results", path, "--published", "vpc2020", "--out", tmp_path / "D")
-    assert run.code == 0
+    ok(cli("tables", "--results", path, "--published", "vpc2020", "--out", tmp_path / "D"))
     row = rows_of(tmp_path / "D", "comparison_asv_dev")[0]
     assert (row["B1"], row["B1 (published)"], row["B2"]) == ("12.50", "50.14", "35.23")
     systems = [r["System"] for r in rows_of(tmp_path / "D", "ranking_eer_lazy-informed_dev")]
@@ -543,8 +534,7 @@ def test_a_published_system_of_the_same_name_stays(
 
 
 def test_tables_of_published_systems_alone(tmp_path: Path) -> None:
-    run = cli("tables", "--published", "vpc2020", "--out", tmp_path / "D")
-    assert run.code == 0
+    ok(cli("tables", "--published", "vpc2020", "--out", tmp_path / "D"))
     names = {p.stem for p in (tmp_path / "D").rglob("*.tex")}
     assert {n.split("_")[0] for n in names} == {
         "published",
@@ -613,8 +603,7 @@ def _measured(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
         ("similarity", *named),
         ("collect", *named),
     ):
-        run = tree.run(*arguments)
-        assert run.code == 0, run.err
+        ok(tree.run(*arguments))
     return tree
 
 
@@ -764,8 +753,7 @@ def test_published_values_alone_make_figures_and_a_report(
     undrawn(monkeypatch)
     out = tmp_path / "D"
     alone = ("--published", "vpc2020")
-    run = cli("figures", *alone, "--all-figures", "--format", "png", "--out", out)
-    assert run.code == 0, run.err
+    ok(cli("figures", *alone, "--all-figures", "--format", "png", "--out", out))
     of_splits = ("eer", "cllr_min", "gvd_db", "deid", "attacks")
     names = {f"bars_{kind}_{split}" for kind in of_splits for split in ("dev", "test")}
     names |= {"bars_mean_eer", "scatter_deid"}
@@ -776,8 +764,7 @@ def test_published_values_alone_make_figures_and_a_report(
     of_curves = tuple(kind.name for kind in figures.KINDS if kind.curves)
     assert not [name for name in pictures(out) if name.startswith((*of_curves, "matrices"))]
     path = tmp_path / "report.html"
-    run = cli("report", *alone, "--figures", out, "--out", path)
-    assert run.code == 0, run.err
+    ok(cli("report", *alone, "--figures", out, "--out", path))
     page = Page(path.read_text(encoding="utf-8"))
     figures_of = ["Privacy of the systems", "Metric against metric"]
     titles = ["Answer", "Systems side by side", *figures_of, "Published systems"]
@@ -810,8 +797,7 @@ def test_without_curves_nothing_is_written_as_tex(measured: SpeechTree, tmp_path
     shutil.copy(results_of(measured), tmp_path)
     out = tmp_path / "D"
     command = ("figures", "--results", tmp_path / "results.json", "--out", out)
-    run = cli(*command, "--all-figures", "--conventional", "--format", "tex")
-    assert run.code == 0, run.err
+    ok(cli(*command, "--all-figures", "--conventional", "--format", "tex"))
     assert json.loads((out / "captions.json").read_text()) == {}
     assert pictures(out) == set()
 
@@ -900,8 +886,7 @@ def _drawings(measured: SpeechTree, tmp_path_factory: pytest.TempPathFactory) ->
     """All figures that there are, as PNG."""
     out = tmp_path_factory.mktemp("drawings") / "D"
     command = ("figures", "--results", results_of(measured), "--out", out, "--format", "png")
-    run = cli(*command, "--all-figures", "--conventional")
-    assert run.code == 0, run.err
+    ok(cli(*command, "--all-figures", "--conventional"))
     return out
 
 
@@ -1051,8 +1036,7 @@ def test_a_report_without_figures_and_other_systems(
     page = report(tmp_path / "report.html", baselines[0])
     assert page.titles == ["Answer", "System B1", MADE, *FOOT]
     assert page.images == {}
-    run = cli("report", "--results", *baselines, "--out", tmp_path / "two.html")
-    assert run.code == 0
+    run = ok(cli("report", "--results", *baselines, "--out", tmp_path / "two.html"))
     assert "Original speech differs between systems" in run.err
     page = Page((tmp_path / "two.html").read_text())
     assert page.titles == ["Answer", "Systems side by side", "System B1", "System B2", MADE, *FOOT]

@@ -1,7 +1,5 @@
 """Where the verb `metrics` takes scores from: arrays, stdin, scores where less is more alike."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
