@@ -1,7 +1,5 @@
 """The recipes' own logic: options, stages, what is passed on. A stand-in does the computing."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pty
@@ -287,7 +285,7 @@ def test_output_folder(recipe: Recipe, tmp_path: Path) -> None:
     out = tmp_path / "own"
     printed = recipe.stages(9, 9, "--out", out, "--conf", "my/c.yaml").out
     assert printed.splitlines() == [
-        *("<tables>", "", "the main results", "", f"tables        {out}/tables"),
+        *("<tables>", "", "the main results", "", f"tables        {out}/tables")
     ]
     assert recipe.options(out)["conf"] == "my/c.yaml"
 
@@ -395,9 +393,7 @@ def test_demo_makes_a_tree_and_runs_the_recipe_on_it(recipe: Recipe) -> None:
     expected = {"tree": "new/demo tree", "conf": "vpc2020", "bootstrap": "500"}
     assert {name: options[name] for name in expected} == expected
     run = ok(recipe.run("--dir", "other", "--stage", "7", "--stop-stage", "7", name="demo"))
-    assert run.out.splitlines() == [
-        *("<demo-tree><other><--seed><0>", "<7>"),
-    ]
+    assert run.out.splitlines() == [*("<demo-tree><other><--seed><0>", "<7>")]
 
 
 #: A command whose libraries are there once the file beside it is, and what installs them.
