@@ -1,7 +1,5 @@
 """One failure is one failure: the recipe goes on to the report, names it, and ends with 1."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
