@@ -4,8 +4,6 @@ Each case is a change of a tree, a verb, and how that must end. Single readers a
 damaged files in tests/io and test_readers.py.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import html
@@ -735,10 +733,7 @@ def forged(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.rmtree(tree / "exp/privacy_eval")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
-        patch.setattr(
-            "privacy_eval.metrics.bengio_mariethoz_interval",
-            lambda *_: (0.424242, 0.5),
-        )
+        patch.setattr("privacy_eval.metrics.bengio_mariethoz_interval", lambda *_: (0.424242, 0.5))
         for verb in ("privacy-metrics", "similarity", "collect"):
             assert run(verb, tree).code == 0
     assert b"0.424242" in (tree / RESULTS).read_bytes()
@@ -766,9 +761,7 @@ def test_edited_records_are_counted_and_recomputed(forged: Path) -> None:
     assert "1 record not counted" in again.err and "1 condition computed" in again.err
 
 
-def test_results_of_another_user_are_shown_with_a_warning(
-    forged: Path,
-) -> None:
+def test_results_of_another_user_are_shown_with_a_warning(forged: Path) -> None:
     options = ("--tree", "--results", "--conf", "--stage")
     values = (forged, "exp", "./small.yaml", 9)
     lines = (f"{name}={value}" for name, value in zip(options, values, strict=True))
