@@ -1,7 +1,5 @@
 """The demo tree: its layout, its bytes, its sizes, and how well its systems anonymize."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections import defaultdict
@@ -10,7 +8,7 @@ from statistics import mean
 
 import numpy as np
 import pytest
-from support import OTHER_PROTOCOL, changed_protocol, cli, command, lines_to, nonempty, snapshot
+from support import OTHER_PROTOCOL, changed_protocol, cli, command, lines_to, nonempty, ok, snapshot
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import PldaBackend, score_matrix, train_backend
@@ -64,8 +62,7 @@ def evaluated(tree: Path, protocol: str = "vpc2020", *attackers: str) -> Results
         ("similarity", *out),
         ("collect", *out),
     ):
-        run = cli("stage", verb, *common, *more)
-        assert run.code == 0, run.err
+        ok(cli("stage", verb, *common, *more))
     return read_results(tree / "out/results.json")
 
 
