@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from model_support import AUDIO, DATA, SYNTHETIC, expected, needs_onnxruntime, pin_tiny_ge2e
-from support import cli, ok, refused
+from support import cli, ok, refused, write
 
 from privacy_eval.io.vectors import read_vectors
 from privacy_eval.speech import models
@@ -79,21 +79,11 @@ def test_missing_libraries_are_no_reason_to_leave_utterances_out(
 
 
 def test_nothing_is_downloaded_unasked(wheel: Path, data: Path, tmp_path: Path) -> None:
-    run = cli("xvectors", "--encoder", "ge2e-raw", "--data", data, "--out", tmp_path / "out")
-    assert run.code == 1
-    run = cli(
-        "xvectors",
-        *("--encoder", "ge2e-raw", "--data", data, "--out", tmp_path / "out", "--allow-outside"),
-    )
-    assert run.code == 1 and "get-model ge2e" in run.err
-    path = model_path("ge2e")
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"changed")
-    run = cli(
-        "xvectors",
-        *("--encoder", "ge2e-raw", "--data", data, "--out", tmp_path / "out", "--allow-outside"),
-    )
-    assert run.code == 1 and f"{path}: another file" in run.err
+    command = ("xvectors", "--encoder", "ge2e-raw", "--data", data, "--out", tmp_path / "out")
+    assert cli(*command).code == 1
+    refused(cli(*command, "--allow-outside"), "get-model ge2e")
+    path = write(model_path("ge2e"), b"changed")
+    refused(cli(*command, "--allow-outside"), f"{path}: another file")
 
 
 def test_utterances_without_speech_are_named_and_left_out_on_request(

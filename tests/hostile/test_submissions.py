@@ -544,6 +544,7 @@ ODD_NAMES = [
     "*?[x]",
     "-o pwned",
     "n" * 200,
+    *("\\input{x}", "<script>", "$(touch pwned)", "-rf", "日本"),
 ]
 
 
@@ -568,7 +569,7 @@ def test_odd_names_are_escaped_in_every_output(tree: Path) -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9._+/-]+", path) for path in written)
     assert b"<img src=x" not in written["report.html"]
     latex = b"".join(text for path, text in written.items() if path.endswith(".tex"))
-    assert b"\\immediate\\write18" not in re.sub(rb"(?m)^%.*", b"", latex)
+    assert not re.search(rb"\\immediate\\write18|\\input\{x\}", re.sub(rb"(?m)^%.*", b"", latex))
     if shutil.which("pdflatex"):
         script = ROOT / "scripts/compile_tables.sh"
         ok(run_program(script, out / "tables", cwd=tree))
@@ -576,6 +577,7 @@ def test_odd_names_are_escaped_in_every_output(tree: Path) -> None:
     page = Text()
     page.feed(written["report.html"].decode())
     markdown = b"".join(text for path, text in written.items() if path.endswith(".md")).decode()
+    assert "<script>" not in markdown.replace(r"\<", "")
     rows = csv.DictReader(io.StringIO(written["results.csv"].decode(), newline=""))
     in_csv = {row["system"] for row in rows}
     assert {name.replace("'", "") for name in in_csv} == {n.replace("'", "") for n in systems}
