@@ -551,9 +551,7 @@ def test_turned_tables_are_on_their_pages_and_as_large_as_their_notes(
 def test_all_compile_in_one_document_and_fit(style: str, tmp_path: Path) -> None:
     groups = []
     sources = {
-        "published": [
-            t for t in (submissions_table(load_systems("vpc2020")), *regenerated().values()) if t
-        ],
+        "published": [t for t in [submissions_table(load_systems("vpc2020"))] if t],
         "mixed": mixed(),
         "many": comparison_tables(Means(merge_cells([many(20), PUBLISHED]), PROTOCOL))[:2],
         "own": comparison_tables(Means(cells_from_results(imported(B2)), PROTOCOL)),
