@@ -1,7 +1,5 @@
 """Every row of the table of caveats: all outputs of one run mark the same values."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import B1, B2, cli, imported, rows_record, write, write_outputs
+from support import B1, B2, cli, imported, ok, rows_record, write, write_outputs
 
 import privacy_eval as pe
 from privacy_eval.metrics import CAVEATS, METRICS
@@ -188,8 +186,7 @@ def test_outputs_mark_the_same_values(key: str, tmp_path: Path) -> None:
         ("report", "--results", source, "--out", tmp_path / "report.html"),
         ("report", "--results", source, "--out", tmp_path / "statement.md", "--statement"),
     ):
-        run = cli(*arguments)
-        assert run.code == 0, run.err
+        ok(cli(*arguments))
     values = {**VALUES, **CASES[key].values}
     withheld = [m for m in values if caveat.concerns(m)]
     if key in UTILITY:

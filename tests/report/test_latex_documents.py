@@ -1,7 +1,5 @@
 """Tables in people's own documents: of one column and two, slides, boxes, other languages."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import replace
@@ -36,10 +34,7 @@ DOCUMENTS = {
     "IEEEtran": (r"\documentclass[conference]{IEEEtran}", "%s"),
     "llncs": (r"\documentclass{llncs}", "%s"),
     "elsarticle": (r"\documentclass[preprint,12pt]{elsarticle}", "%s"),
-    "slides": (
-        r"\documentclass{beamer}",
-        r"\begin{frame}[allowframebreaks]{A title}%s\end{frame}",
-    ),
+    "slides": (r"\documentclass{beamer}", r"\begin{frame}[allowframebreaks]{A title}%s\end{frame}"),
     "wide slides": (
         r"\documentclass[aspectratio=169]{beamer}",
         r"\begin{frame}[allowframebreaks]{A title}%s\end{frame}",

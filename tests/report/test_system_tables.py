@@ -1,8 +1,5 @@
 """The challenge's tables: rows, columns, numbers, and typesetting by LaTeX."""
 
-from __future__ import annotations
-
-import csv
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from latex_support import compiled, needs_latex
-from support import ANON, B1, B2, ODD_NAME, ORIG, changed, imported, with_eer, with_first
+from support import ANON, B1, B2, ODD_NAME, ORIG, changed, csv_rows, imported, with_eer, with_first
 
 from privacy_eval import __version__
 from privacy_eval.numbers.report_data import ReportData
@@ -56,7 +53,6 @@ def eer_in(text: str, name: str, gender: str, pair: tuple[str, str], split: str)
     found = re.search(
         r"EER: (\S+)%\n  Cllr \(min/act\): (\S+)/(\S+)\n  ROCCH-EER: (\S+)%", block[1]
     )
-    assert found is not None
     return dict(zip(("eer", "cllr_min", "cllr", "rocch"), found.groups(), strict=True))
 
 
@@ -173,7 +169,6 @@ def test_word_error_rates() -> None:
             both = []
             for split in ("dev", "test"):
                 block = re.search(rf"^ASR-{data}_{split}_asr{ending}\n((?:  .*\n)+)", text, re.M)
-                assert block is not None
                 both.append([f"{data}_{split}", *re.findall(r"%WER (\S+)", block[1])])
             wanted.append((*both[0], speech, *both[1]))
     assert [row[1:] for row in table.rows] == wanted
@@ -297,8 +292,7 @@ def test_intervals() -> None:
 
 def test_bounds_are_columns_of_their_own_in_csv(tmp_path: Path) -> None:
     write(with_intervals(), tmp_path)
-    with (tmp_path / "tables.csv").open(newline="") as file:
-        rows = [r for r in csv.DictReader(file) if r["table"] == "M_asv_dev"]
+    rows = [r for r in csv_rows(tmp_path / "tables.csv") if r["table"] == "M_asv_dev"]
     row, second, *_ = (r for r in rows if r["column"] == "EER, %")
     assert [row[name] for name in ("value", "low", "high")] == ["14.910", "10.000", "20.000"]
     assert second["value"] and (second["low"], second["high"]) == ("", "")
