@@ -534,6 +534,17 @@ def changed_protocol(**entries: object) -> Protocol:
     return protocol_from_dict({**load_protocol("vpc2020").to_dict(), **entries}, "protocol")
 
 
+def of_libri(conf: str) -> dict[str, Any]:
+    """The entries of a protocol with its first data set, LibriSpeech, alone."""
+    entries = load_protocol(conf).to_dict()
+    for sets in (entries, entries["recognition"]):
+        sets["data_sets"] = sets["data_sets"][:1]
+    entries["table_rows"] = ["libri"]
+    folders = entries["data_folders"]
+    entries["data_folders"] = [f for f in folders if f["name"].startswith("libri")]
+    return entries
+
+
 #: vpc2020 cut down to one trial set: three conditions, one voice similarity.
 SMALL_PROTOCOL = """\
 extends: vpc2020

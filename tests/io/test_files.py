@@ -1,7 +1,5 @@
 """Reading whole files and writing them atomically."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os

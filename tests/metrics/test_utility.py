@@ -2,8 +2,6 @@
 opinions against sums over all pairs of ratings.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Values of many systems: from records, from published tables, and side by side."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

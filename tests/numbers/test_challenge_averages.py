@@ -1,7 +1,5 @@
 """The challenge's averages, against its published summary and averages by hand."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
@@ -95,9 +93,7 @@ def test_the_text_is_the_end_of_the_summary(results: Results) -> None:
     assert "/asr_eval/" not in ANON.read_text() + ORIG.read_text()
 
 
-def test_the_original_wer_comes_from_the_decodings_that_the_summary_lists(
-    results: Results,
-) -> None:
+def test_the_original_wer_comes_from_the_decodings_that_the_summary_lists(results: Results) -> None:
     """Where the recognizer trained on original speech is there, its average is too."""
     lines = re.findall(r"^ASR-(\w+)_(dev|test)_asr  %WER (\S+)", SUMMARY.read_text(), re.M)
     assert len(lines) == 4

@@ -1,7 +1,5 @@
 """The contract of every product: current, rebuilt, kept, missing; killed and run together."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import gzip
@@ -201,13 +199,7 @@ def of_records(root: Path) -> Case:
         systems = find_systems(root, root / "exp", PROTOCOL)
         return evaluate_tree(systems, root / "out", tree=tree.root, run=run)
 
-    return Case(
-        run,
-        change,
-        root / "out",
-        root / f"out/records/now/{name}.json",
-        guarded=False,
-    )
+    return Case(run, change, root / "out", root / f"out/records/now/{name}.json", guarded=False)
 
 
 def of_vectors(

@@ -1,7 +1,5 @@
 """Every row of the table of caveats: all outputs of one run mark the same values."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +15,7 @@ from support import (
     cli,
     imported,
     models_of,
+    ok,
     rows_record,
     with_line,
     write,
@@ -198,8 +197,7 @@ def test_outputs_mark_the_same_values(key: str, tmp_path: Path) -> None:
         ("report", "--results", source, "--out", tmp_path / "report.html"),
         ("report", "--results", source, "--out", tmp_path / "statement.md", "--statement"),
     ):
-        run = cli(*arguments)
-        assert run.code == 0, run.err
+        ok(cli(*arguments))
     values = {**VALUES, **CASES[key].values}
     withheld = [m for m in values if caveat.concerns(m)]
     if key in UTILITY:

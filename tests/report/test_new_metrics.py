@@ -1,7 +1,5 @@
 """A new metric is one entry of the registry: every output has it. So it is with a gender."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

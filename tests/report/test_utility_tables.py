@@ -1,8 +1,5 @@
 """Privacy against utility: tables, thresholds and the plane."""
 
-from __future__ import annotations
-
-import csv
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +10,15 @@ from typing import cast
 
 import numpy as np
 import pytest
-from support import PUBLISHED_FILES, recognized, rows_record, with_facts, with_line, with_row
+from support import (
+    PUBLISHED_FILES,
+    csv_rows,
+    recognized,
+    rows_record,
+    with_facts,
+    with_line,
+    with_row,
+)
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.wer import WerLine
@@ -332,7 +337,6 @@ def test_word_error_rates_without_interval_are_named_beside_scores_with_one() ->
     scores = tuple(replace(r, speaker_intervals=bounds) for r in results.verification)
     data = data_of(replace(results, verification=scores, recognition=rates))
     summary = main_results_table(data)
-    assert summary is not None
     assert [n for n in summary.notes if n.startswith("WER of b without interval")]
     without = main_results_table(data_of(FOUR))
     assert without is not None and not any("without interval" in note for note in without.notes)
@@ -486,8 +490,11 @@ def test_published_values_are_in_their_files(name: str) -> None:
 
 
 def test_no_published_value_of_anonymized_speech_is_missing() -> None:
-    with open(PUBLISHED_FILES / "published_2024_2026.csv", newline="") as file:
-        rows = [r for r in csv.DictReader(file) if "sarina" not in r["source"]]
+    rows = [
+        r
+        for r in csv_rows(PUBLISHED_FILES / "published_2024_2026.csv")
+        if "sarina" not in r["source"]
+    ]
     for name in ("vpc2024", "vpc2026_track1", "vpc2026_track2"):
         expected = sorted(
             r["value_as_printed"]

@@ -1,14 +1,11 @@
 """Import of the results files of 2022, 2024 and 2026."""
 
-from __future__ import annotations
-
-import csv
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-from support import ANON, PUBLISHED_FILES, ROOT, SUMMARY, averages_of, cli
+from support import ANON, PUBLISHED_FILES, ROOT, SUMMARY, averages_of, cli, csv_rows, ok, refused
 
 from privacy_eval.metrics.eer import eer_percent
 from privacy_eval.results.json_store import read_results
@@ -32,8 +29,7 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def imported(path: Path, conf: str, out: Path, *options: object) -> Results:
-    done = cli("import", path, "--system", "X", "--conf", conf, "--out", out, *options)
-    assert done.code == 0, done.err
+    ok(cli("import", path, "--system", "X", "--conf", conf, "--out", out, *options))
     return read_results(out)
 
 
@@ -266,8 +262,7 @@ def test_every_value_of_published_summaries_is_imported(
 
 
 def test_every_published_value_is_in_the_tables(tmp_path: Path) -> None:
-    with open(PUBLISHED_FILES / "published_2024_2026.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = csv_rows(PUBLISHED_FILES / "published_2024_2026.csv")
     assert (len(rows), len(RANKS)) == (472, 14)
     by_file: dict[str, list[dict[str, str]]] = {}
     for row in rows:
@@ -275,8 +270,7 @@ def test_every_published_value_is_in_the_tables(tmp_path: Path) -> None:
     for source, values in by_file.items():
         out = tmp_path / "r.json"
         results = imported(PUBLISHED_FILES / source, source.split("/")[0], out)
-        done = cli("tables", "--results", out, "--out", tmp_path / "tables")
-        assert done.code == 0, done.err
+        ok(cli("tables", "--results", out, "--out", tmp_path / "tables"))
         text = "".join(p.read_text() for p in (tmp_path / "tables").rglob("*.csv"))
         printed = {float(cell) for cell in text.replace("\n", ",").split(",") if _is_number(cell)}
         assert {float(row["value_as_printed"]) for row in values} <= printed
@@ -308,8 +302,7 @@ def test_a_hull_above_the_eer_and_a_system_without_a_name_are_refused(tmp_path: 
     line = next(x for x in text.splitlines() if "ROCCH-EER" in x)
     path.write_text(text.replace(line, "  ROCCH-EER: 49.793%", 1))
     options = ("--conf", "vpc2022", "--out", tmp_path / "r.json", "--system")
-    done = cli("import", path, *options, "S")
-    assert done.code == 1 and "rocch_eer 0.49793 is above eer" in done.err
+    refused(cli("import", path, *options, "S"), "rocch_eer 0.49793 is above eer")
     path.write_text(text)
     assert cli("import", path, *options, "").code == 1
     assert cli("import", path, *options, "S").code == 0

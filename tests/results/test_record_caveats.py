@@ -1,7 +1,5 @@
 """Recognition that cannot be right, scores that two systems have, and what ends their caveats."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace

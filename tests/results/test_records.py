@@ -1,10 +1,6 @@
 """results.json: round trips, invalid files, merging, import and export."""
 
-from __future__ import annotations
-
 import copy
-import csv
-import io
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ANON, B1, B2, MODELS_2022, ORIG, changed_protocol, imported, models_of
+from support import ANON, B1, B2, MODELS_2022, ORIG, changed_protocol, csv_rows, imported, models_of
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import METRICS
@@ -262,10 +258,7 @@ MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
     "no format": (lambda d: d.pop("format"), "not a results.json"),
     "no protocol": (lambda d: d.pop("protocol"), "entry 'protocol' is missing"),
     "invalid protocol": (lambda d: d["protocol"].update(splits=[]), "splits must not be empty"),
-    "unknown in protocol": (
-        lambda d: d["protocol"].update(x=1),
-        "protocol: unknown entry 'x'",
-    ),
+    "unknown in protocol": (lambda d: d["protocol"].update(x=1), "protocol: unknown entry 'x'"),
     "a number too large": (metric(eer=10**400), "eer: expected a finite number"),
     "a negative rate": (metric(eer=-0.01), "B1 ASV-.*: challenge eer: -0.01 is not within 0 to 1"),
     "a rate above one": (metric(rocch_eer=1e300), r"rocch_eer: 1e\+300 is not within 0 to 1"),
@@ -487,7 +480,7 @@ def test_import_of_an_unknown_results_folder() -> None:
 
 def test_csv_has_a_line_for_every_number() -> None:
     results = imported(ANON, ORIG, protocol="vpc2022")
-    rows = list(csv.DictReader(io.StringIO(to_csv(results))))
+    rows = csv_rows(to_csv(results))
     plain = document(results)
     wanted = sum(
         place[0] == "metrics" or place[-1] == "value"
@@ -513,7 +506,7 @@ def test_csv_has_a_line_for_every_number() -> None:
     "name", ["=cmd|' /C calc'!A0", "@SUM(1)", "+1+cmd()", "-A1", "\uff1dA1", 'a,"b"; %_& é']
 )
 def test_no_name_is_a_formula_in_a_spreadsheet(name: str) -> None:
-    rows = list(csv.DictReader(io.StringIO(to_csv(imported(B1, system=name)))))
+    rows = csv_rows(to_csv(imported(B1, system=name)))
     assert {row["system"] for row in rows} == {name if name[0] == "a" else f"'{name}"}
     assert any(row["value"].startswith("0.") for row in rows)
 

@@ -1,7 +1,5 @@
 """Speakers are numbered, by a key that only its owner can read."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

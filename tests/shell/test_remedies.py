@@ -1,7 +1,5 @@
 """Every remedy names an option or a stage that the recipe which prints it has."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

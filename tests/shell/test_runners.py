@@ -1,8 +1,6 @@
 """The job runners, local and on Slurm, which have the interface of Kaldi's run.pl. The Slurm is
 one of a single node that these tests start and stop."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

@@ -1,7 +1,5 @@
 """Simulated speech, and the network that needs no training."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

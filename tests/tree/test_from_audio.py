@@ -1,7 +1,5 @@
 """A tree of folders of audio: data folders, trials, protocol, and what is refused."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import unicodedata

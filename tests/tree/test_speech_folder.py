@@ -1,7 +1,5 @@
 """Speakers, sessions, genders and words of a folder of speech, and trials designed from them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Properties of every kind of figure, and how a kind is added."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import replace
