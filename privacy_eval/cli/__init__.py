@@ -40,7 +40,6 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "try it on simulated data": {
         "demo-tree": "simulate a challenge tree",
-        "demo-speech": "simulate folders of speech",
     },
     "evaluate single files": {
         "metrics": "compute the privacy metrics of one score file",
@@ -49,10 +48,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "zebra": "compute the ZEBRA metrics and profile of one score file",
         "wer": "compute word error rates of transcripts, with intervals over speakers",
         "uar": "compute emotion recognition recalls (UAR) from predictions",
-        "quality": "predict the quality of speech (DNSMOS), with intervals over speakers",
-        "phones": "compute phone error rates of speech, with intervals over speakers",
         "attributes": "infer gender or another attribute of speakers from x-vectors",
-        "pitch": "compute the pitch correlation of original and anonymized speech",
     },
     "evaluate a tree": {
         "unpack-submissions": "unpack the zips of submissions, each into a folder of its own",
@@ -79,12 +75,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "export": "convert results.json to results.txt, CSV or averages",
         "gate": "judge results by the rules of a policy: pass, fail or undecided",
     },
-    "prepare speech": {
-        "data-dir": "create a tree from folders of audio: data folders, trials, protocol",
-        "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
-        "get-model": "download a pretrained model, pinned and checked, into the user's cache",
-        "xvectors": "extract the x-vectors of a data folder with Kaldi's networks, or an encoder's",
-    },
     "for scripts and shells": {
         "check-options": "check the options of the recipe before its first stage",
         "completion": "print the bash or zsh completion script for verbs and options",
@@ -98,12 +88,11 @@ PURPOSES = {name: purpose for names in GROUPS.values() for name, purpose in name
 
 #: The verbs on single files, and others that need no tree, by module.
 MODULES = {
-    "begin": "init selftest demo-tree demo-speech unpack-submissions",
+    "begin": "init selftest demo-tree unpack-submissions",
     "metrics": "metrics",
     "scores": "count merge zebra",
     "vectors": "train-backend similarity identification attributes",
     "utility": "wer uar measures",
-    "speech": "quality phones pitch recognize data-dir mcadams get-model xvectors",
     "results": "tables figures report import export gate",
     "shells": "check-options completion",
 }

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -38,11 +39,11 @@ from ..tree.conditions import (
 )
 from ..tree.discovery import teams_without_systems
 from ..version import __version__
+from ..wings import provided
 from .access import AsvSystems, Experiment
 from .asv_scores import score_products, vector_folders
 from .attackers import attacker_costs
 from .disclosure import plan_amounts, plan_attributes, plan_identification
-from .measures import plan_audits, plan_measures
 from .options import MetricOptions
 from .privacy_metrics import can_align, condition_products, transcript_products
 from .recipe import stages_of_wings
@@ -331,13 +332,30 @@ def plan_of_wings(experiment: Experiment) -> Iterator[Product]:
 def _of_absent_stages(experiment: Experiment) -> list[str]:
     """Count the records of stages of wings that are not installed."""
     notes = sorted((experiment.out / "records").rglob(f".*{NOTE}"))
+    kinds = [kind for kind in _OF_WINGS if _plan_of(kind) is None]
+    stages = Counter(note.name[1:].partition("-")[0] for note in notes)
+    counts = {kind: stages[kind] for kind in kinds if stages[kind]}
     subjects = (stored.subject for stored in map(Fingerprint.read, notes) if stored)
-    stages = Counter(str(subject[STAGE]) for subject in subjects if STAGE in subject)
+    others = Counter(str(subject[STAGE]) for subject in subjects if STAGE in subject)
+    counts |= {name: n for name, n in others.items() if name not in stages_of_wings()}
     return [
         f"{counted(number, 'record')} of a stage that is not installed: {name}"
-        for name, number in stages.items()
-        if name not in stages_of_wings()
+        for name, number in counts.items()
     ]
+
+
+#: Kinds of records that the core leaves to wings.
+_OF_WINGS = ("measures", "audio")
+
+
+def _plan_of(kind: str) -> Any:
+    """Return what plans records that the core leaves to a wing; None where no wing has it."""
+    return provided(f"records of {kind}", needed=False)
+
+
+def _plan_of_wing(kind: str, experiment: Experiment) -> Iterable[Product]:
+    plan = _plan_of(kind)
+    return plan(experiment) if plan else ()
 
 
 _BY_VECTORS = "its x-vectors, its back end"
@@ -347,8 +365,8 @@ _KINDS: dict[str, tuple[Callable[[Experiment], Iterable[Product]], str]] = {
     "identification": (plan_identification, _BY_VECTORS),
     "amounts": (plan_amounts, "its speech, its scores"),
     "attributes": (plan_attributes, "its x-vectors, the labels"),
-    "measures": (plan_measures, "its speech"),
-    "audio": (plan_audits, "its wav.scp"),
+    "measures": (partial(_plan_of_wing, "measures"), "its speech"),
+    "audio": (partial(_plan_of_wing, "audio"), "its wav.scp"),
     "rows": (plan_of_wings, "its inputs"),
 }
 

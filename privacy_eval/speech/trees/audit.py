@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..errors import PrivacyEvalError, abbreviate
-from ..io.csv_text import csv_text
-from ..products.freshness import Progress
-from ..speech.audio import CHANNELS, AudioFolders
-from ..speech.audit import CLIPPED, LENGTH, RAW, TAGS, AuditedUtterance, audit_audio
-from ..stages.access import AsvSystems
-from ..stages.measures import audio_folders
-from .findings import ERROR, READY, Finding, failure
+from ...check.findings import ERROR, READY, Finding, failure
+from ...errors import PrivacyEvalError, abbreviate
+from ...io.csv_text import csv_text
+from ...products.freshness import Progress
+from ...stages.access import AsvSystems
+from ..audio import CHANNELS, AudioFolders
+from ..audit import CLIPPED, LENGTH, RAW, TAGS, AuditedUtterance, audit_audio
+from .measures import audio_folders
 
 RAW_SPEECH = "original speech in anonymized audio: not to be ranked"
 AUDIO = "anonymized audio"

@@ -6,24 +6,27 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cli.options import few_replicates, log, progress
 from ..errors import PrivacyEvalError, abbreviate, counted, located
 from ..io.data_dir import read_utt2spk
 from ..io.schema import read_options, to_plain
 from ..metrics.utility import SpeakerSums
-from ..speech.audio import Audio, AudioReader
-from ..speech.features import (
+from .audio import Audio, AudioReader
+from .features import (
     CHALLENGE_MFCC,
     CHALLENGE_VAD,
     MfccOptions,
     VadOptions,
     utterance_features,
 )
-from .options import few_replicates, log, progress
+
+if TYPE_CHECKING:
+    from .encoders import EncoderChoice
 
 T = TypeVar("T")
 Extracted = tuple[str, Iterator[tuple[str, NDArray[np.float32] | None]]]
@@ -42,10 +45,19 @@ def audio_reader(
     )
 
 
+def chosen_encoder(arguments: argparse.Namespace) -> EncoderChoice | None:
+    """Return the encoder that the options name, if any."""
+    from .encoders import EncoderChoice
+
+    if arguments.encoder is None:
+        return None
+    return EncoderChoice(arguments.encoder, arguments.front_end, arguments.cache)
+
+
 def kaldi_vectors(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
     """Return the digest of the network and the vectors of the utterances; with --allow-missing,
     log those that cannot be read."""
-    from ..speech.xvector import assumed_sizes, load_extractor, utterance_vectors
+    from .xvector import assumed_sizes, load_extractor, utterance_vectors
 
     options, vad = CHALLENGE_MFCC, CHALLENGE_VAD
     if arguments.mfcc_config is not None:
@@ -70,8 +82,7 @@ def kaldi_vectors(arguments: argparse.Namespace, reader: AudioReader) -> Extract
 def encoder_vectors(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
     """Return the digest of the encoder and the vectors of the utterances; utterances without
     vector are logged, and an error at the end without --allow-missing, unless they are crops."""
-    from ..speech.encoders import encode_utterances
-    from .inputs import chosen_encoder
+    from .encoders import encode_utterances
 
     choice = chosen_encoder(arguments)
     assert choice is not None
