@@ -193,7 +193,8 @@ def _next(arguments: argparse.Namespace, is_outside: bool) -> list[str]:
     """Return the next steps for the user, as lines to print."""
     from ..asv.inputs import BACKEND_FILES
     from ..protocol.protocol import own_entry
-    from .trees.from_audio import EXTRACTOR_FILES, MODEL, PROTOCOL
+    from .trees.from_audio import MODEL, PROTOCOL
+    from .xvector import EXTRACTOR_FILES
 
     tree = arguments.out
     needed = [EXTRACTOR_FILES[0], *(() if arguments.training else BACKEND_FILES)]

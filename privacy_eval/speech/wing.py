@@ -15,13 +15,14 @@ _VERBS = {
     "phones": "compute phone error rates of speech, with intervals over speakers",
     "pitch": "compute the pitch correlation of original and anonymized speech",
 }
-_RUNS = ("anonymize", "xvectors", "recognize", "measures", "audit")
+_STAGES = ("anonymize", "xvectors", "recognize", "measures")
 
 WING = Wing(
     "speech",
     verbs={verb: (f"{_HERE}.verbs", what) for verb, what in _VERBS.items()},
     provides={
-        **{name: f"{_TREES}.runs:{name}" for name in _RUNS},
+        **{name: f"{_TREES}.runs:{name}" for name in _STAGES},
+        "audit": f"{_TREES}.audit:audit",
         "records of measures": f"{_TREES}.measures:plan_measures",
         "records of audio": f"{_TREES}.measures:plan_audits",
         "durations": f"{_TREES}.recordings:read_seconds",

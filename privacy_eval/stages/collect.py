@@ -332,15 +332,15 @@ def plan_of_wings(experiment: Experiment) -> Iterator[Product]:
 def _of_absent_stages(experiment: Experiment) -> list[str]:
     """Count the records of stages of wings that are not installed."""
     notes = sorted((experiment.out / "records").rglob(f".*{NOTE}"))
-    kinds = [kind for kind in _OF_WINGS if _plan_of(kind) is None]
-    stages = Counter(note.name[1:].partition("-")[0] for note in notes)
-    counts = {kind: stages[kind] for kind in kinds if stages[kind]}
     subjects = (stored.subject for stored in map(Fingerprint.read, notes) if stored)
-    others = Counter(str(subject[STAGE]) for subject in subjects if STAGE in subject)
-    counts |= {name: n for name, n in others.items() if name not in stages_of_wings()}
+    stages = Counter(str(subject[STAGE]) for subject in subjects if STAGE in subject)
+    kinds = (note.name[1:].partition("-")[0] for note in notes)
+    stages.update(kind for kind in kinds if kind in _OF_WINGS)
+    known = {kind for kind in _OF_WINGS if provided(f"records of {kind}", needed=False)}
     return [
         f"{counted(number, 'record')} of a stage that is not installed: {name}"
-        for name, number in counts.items()
+        for name, number in stages.items()
+        if name not in known | stages_of_wings().keys()
     ]
 
 
@@ -348,13 +348,9 @@ def _of_absent_stages(experiment: Experiment) -> list[str]:
 _OF_WINGS = ("measures", "audio")
 
 
-def _plan_of(kind: str) -> Any:
-    """Return what plans records that the core leaves to a wing; None where no wing has it."""
-    return provided(f"records of {kind}", needed=False)
-
-
-def _plan_of_wing(kind: str, experiment: Experiment) -> Iterable[Product]:
-    plan = _plan_of(kind)
+def _left_to_wing(kind: str, experiment: Experiment) -> Iterable[Product]:
+    """Return the records that there may be of a kind; none where no wing plans them."""
+    plan = provided(f"records of {kind}", needed=False)
     return plan(experiment) if plan else ()
 
 
@@ -365,8 +361,8 @@ _KINDS: dict[str, tuple[Callable[[Experiment], Iterable[Product]], str]] = {
     "identification": (plan_identification, _BY_VECTORS),
     "amounts": (plan_amounts, "its speech, its scores"),
     "attributes": (plan_attributes, "its x-vectors, the labels"),
-    "measures": (partial(_plan_of_wing, "measures"), "its speech"),
-    "audio": (partial(_plan_of_wing, "audio"), "its wav.scp"),
+    "measures": (partial(_left_to_wing, "measures"), "its speech"),
+    "audio": (partial(_left_to_wing, "audio"), "its wav.scp"),
     "rows": (plan_of_wings, "its inputs"),
 }
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...check.findings import ERROR, READY, Finding, failure
+from ...cli.options import progress
 from ...errors import PrivacyEvalError, abbreviate
 from ...io.csv_text import csv_text
-from ...products.freshness import Progress
-from ...stages.access import AsvSystems
+from ...io.files import write_text
+from ...stages.access import Experiment, SystemUnderTest, owners_of
 from ..audio import CHANNELS, AudioFolders
 from ..audit import CLIPPED, LENGTH, RAW, TAGS, AuditedUtterance, audit_audio
-from .measures import audio_folders
+from .measures import audio_folders, write_audits
 
 RAW_SPEECH = "original speech in anonymized audio: not to be ranked"
 AUDIO = "anonymized audio"
@@ -24,68 +25,56 @@ _COLUMNS = (
 _WARNINGS = (CLIPPED, LENGTH, CHANNELS, TAGS)
 
 
-@dataclass(frozen=True)
-class AudioAudit:
-    """Findings of an audit, and all utterances by system and folders."""
-
-    findings: tuple[Finding, ...]
-    sets: tuple[tuple[str, AudioFolders, tuple[AuditedUtterance, ...]], ...]
-
-    def table(self) -> str:
-        """Return a CSV with a row per utterance."""
-        rows: list[tuple[object, ...]] = [_COLUMNS]
-        found = ((team, pair, one) for team, pair, audited in self.sets for one in audited)
-        for team, pair, one in found:
-            raw = one.raw
-            problems = "; ".join(f"{p} ({d})" if d else p for p, d in one.problems.items())
-            of_raw = () if raw is None else (raw.seconds, raw.share, raw.delay, raw.correlation)
-            numbers = (one.seconds, one.length_ratio, one.clipped, *of_raw)
-            cells = [None if x is None else round(x, 5) for x in numbers]
-            cells += [None] * (7 - len(cells))
-            name = pair.anonymized.name
-            rows.append((team, name, one.utterance, one.file, problems, *cells))
-        return csv_text(rows)
+#: System, folders and utterances of a set that was audited.
+_Audited = tuple[str, AudioFolders, tuple[AuditedUtterance, ...]]
 
 
-def audit_tree(
-    asv: AsvSystems,
-    owners: Mapping[str, str],
-    *,
-    jobs: int = 1,
-    progress: Progress | None = None,
-) -> AudioAudit:
-    """Audit the anonymized enrollment and trial sets whose audio is in the tree.
+def audit(
+    arguments: argparse.Namespace, experiment: Experiment, new: SystemUnderTest
+) -> list[Finding]:
+    """Audit the anonymized enrollment and trial sets whose audio is in the tree: write a table and
+    the records of systems, and return the findings.
 
-    Parameters
-    ----------
-    asv : AsvSystems
-    owners : mapping
-        Anonymization suffixes to the system that uses each, or "".
-    jobs : int
-        Processes.
-
-    Returns
-    -------
-    AudioAudit
+    `new`: the system of a tree without results.
     """
-    findings: list[Finding] = []
-    sets: list[tuple[str, AudioFolders, tuple[AuditedUtterance, ...]]] = []
-    folders = list(audio_folders(asv, owners))
+    systems, asv, show = experiment.systems, experiment.asv, progress()
+    pairs = [(s.anon_suffix, s.name) for s in systems] or [(new.anon_suffix, new.name)]
+    findings, sets = list[Finding](), list[_Audited]()
+    folders = list(audio_folders(asv, owners_of(pairs)))
     for number, (team, pair) in enumerate(folders, 1):
         name = pair.anonymized.name
         try:
-            audited = tuple(audit_audio(pair, jobs=jobs))
+            audited = tuple(audit_audio(pair, jobs=arguments.nj))
         except PrivacyEvalError as error:
             findings.append(failure(AUDIO, error, team=team, file=pair.anonymized / "wav.scp"))
             continue
         findings += _findings(team, pair, audited)
         sets.append((team, pair, audited))
-        if progress is not None:
-            progress(number, len(folders), name)
+        if show is not None:
+            show(number, len(folders), name)
     if not folders:
         text = "no anonymized set with a wav.scp beside that of its original set: nothing audited"
         findings.append(Finding(AUDIO, text))
-    return AudioAudit(tuple(findings), tuple(sets))
+    if arguments.audio_table is not None:
+        write_text(arguments.audio_table, _table(sets))
+    if systems:
+        known = [(team, pair, audited) for team, pair, audited in sets if team and audited]
+        write_audits(asv, experiment.out, [system.name for system in systems], known)
+    return findings
+
+
+def _table(sets: Iterable[_Audited]) -> str:
+    """Return a CSV with a row per utterance."""
+    rows: list[tuple[object, ...]] = [_COLUMNS]
+    for team, pair, one in ((team, pair, one) for team, pair, audited in sets for one in audited):
+        raw = one.raw
+        problems = "; ".join(f"{p} ({d})" if d else p for p, d in one.problems.items())
+        of_raw = () if raw is None else (raw.seconds, raw.share, raw.delay, raw.correlation)
+        numbers = (one.seconds, one.length_ratio, one.clipped, *of_raw)
+        cells = [None if x is None else round(x, 5) for x in numbers]
+        cells += [None] * (7 - len(cells))
+        rows.append((team, pair.anonymized.name, one.utterance, one.file, problems, *cells))
+    return csv_text(rows)
 
 
 def _findings(

@@ -42,6 +42,7 @@ from ...protocol.protocol import DEFAULT_CROP, ENCODERS_FOLDER, LDA_JOINT, OF_CR
 from ..audio import CONVERTED, OTHER_LENGTH, AudioReader, soundfile
 from ..audit import Recording, look_at
 from ..encoders import EncoderChoice, check_encoders
+from ..xvector import EXTRACTOR_FILES
 from .speech_folder import SpeechFolder, audio_files, read_speech_folder, refuse
 
 #: The protocol and the model folder in the new tree.
@@ -49,8 +50,6 @@ PROTOCOL, MODEL = "protocol.yaml", "exp/models/asv"
 ANON_SUFFIX = "_anon"
 #: What a recording without its counterpart lacks, by its suffix.
 _UNPAIRED = {"": "no anonymized copy", ANON_SUFFIX: "no original recording of this name"}
-#: Files of an x-vector extractor, the required one first.
-EXTRACTOR_FILES = ("final.raw", "extract.config", "min_chunk_size", "max_chunk_size")
 
 _ENROLLMENT, _TRAINING = "speech_enrolls", "speech_train"
 #: Lists in Kaldi's data folders that options name, too.

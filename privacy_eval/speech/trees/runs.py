@@ -4,9 +4,8 @@ code."""
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...choices import SPECTRUM
 from ...cli.inputs import (
@@ -19,18 +18,14 @@ from ...cli.inputs import (
     tree_access,
 )
 from ...cli.jobs import run_script
-from ...cli.options import log, progress, use_one_thread
+from ...cli.options import log, use_one_thread
 from ...errors import PrivacyEvalError, UsageError
-from ...io.files import write_text
 from ...options import fill
 from ...products.freshness import Outcome
 from ...protocol.protocol import ENCODERS_FOLDER, load_protocol
-from ...stages.access import AsvSystems, Experiment, SystemUnderTest, owners_of
+from ...stages.access import AsvSystems, Experiment
 from ...stages.options import FOLDERS, MeasureOptions
 from ...tree.discovery import tree_suffixes
-
-if TYPE_CHECKING:
-    from ...check import Finding
 
 _KALDI, _MCADAMS = "kaldi", "mcadams"
 
@@ -42,25 +37,6 @@ local/anonymize.sh. Or run your system yourself: each anonymized set is a Kaldi 
 set; stage 0 lists the missing ones."""
 #: Printed instead where there are anonymized data sets.
 _THERE = "{data}: anonymized data sets with the suffixes {there}; --anonymizer would make others"
-
-
-def audit(
-    arguments: argparse.Namespace, experiment: Experiment, new: SystemUnderTest
-) -> Sequence[Finding]:
-    """Audit the audio of a tree for stage 0: write table and records, and return the findings."""
-    from .audit import audit_tree
-    from .measures import write_audits
-
-    systems, asv = experiment.systems, experiment.asv
-    pairs = [(s.anon_suffix, s.name) for s in systems] or [(new.anon_suffix, new.name)]
-    owners = owners_of(pairs)
-    found = audit_tree(asv, owners, jobs=arguments.nj, progress=progress())
-    if arguments.audio_table is not None:
-        write_text(arguments.audio_table, found.table())
-    if systems:
-        known = [(team, pair, audited) for team, pair, audited in found.sets if team and audited]
-        write_audits(asv, experiment.out, [system.name for system in systems], known)
-    return found.findings
 
 
 def anonymize(arguments: argparse.Namespace) -> int:
