@@ -26,7 +26,7 @@ from typing import Any
 from ..errors import InputWarning, OutputError, PrivacyEvalError, UsageError
 from ..stages.recipe import stages_of_wings
 from ..version import __version__
-from ..wings import installed, of_wings, referred, told
+from ..wings import absent, installed, of_wings, referred, told
 from .config import expand_config, option_names, refuse_repeated
 from .jobs import OUTPUT_ERROR
 from .options import HelpFormatter, Options, add_options, check_rules, log, print_found
@@ -324,7 +324,8 @@ def _no_verb(word: str) -> int:
         top.parse_args([word])
     if word in stage_options():
         top.error(f"{word} is a stage: privacy-eval stage {word}")
-    top.error(f"no verb {word!r}{_suggestion(word)} (--help lists them)")
+    missing = "".join(f"; not installed: wing {name}" for name in absent())
+    top.error(f"no verb {word!r}{_suggestion(word)} (--help lists them{missing})")
 
 
 def _listed() -> str:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from .features import (
     utterance_features,
 )
 
-if TYPE_CHECKING:
-    from .encoders import EncoderChoice
-
 T = TypeVar("T")
 Extracted = tuple[str, Iterator[tuple[str, NDArray[np.float32] | None]]]
 
@@ -43,15 +40,6 @@ def audio_reader(
         allow_pipes=arguments.allow_pipes,
         allow_outside=arguments.allow_outside,
     )
-
-
-def chosen_encoder(arguments: argparse.Namespace) -> EncoderChoice | None:
-    """Return the encoder that the options name, if any."""
-    from .encoders import EncoderChoice
-
-    if arguments.encoder is None:
-        return None
-    return EncoderChoice(arguments.encoder, arguments.front_end, arguments.cache)
 
 
 def kaldi_vectors(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
@@ -82,10 +70,9 @@ def kaldi_vectors(arguments: argparse.Namespace, reader: AudioReader) -> Extract
 def encoder_vectors(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
     """Return the digest of the encoder and the vectors of the utterances; utterances without
     vector are logged, and an error at the end without --allow-missing, unless they are crops."""
-    from .encoders import encode_utterances
+    from .encoders import EncoderChoice, encode_utterances
 
-    choice = chosen_encoder(arguments)
-    assert choice is not None
+    choice = EncoderChoice(arguments.encoder, arguments.front_end, arguments.cache)
     encoder = choice.load()
     refused: list[str] = []
 

@@ -68,6 +68,11 @@ def test_options_at_their_defaults_need_nothing(tree: SpeechTree, tmp_path: Path
     assert run.code == 0 and "not installed: wing speech" in run.err
 
 
+def test_a_verb_of_it_is_told() -> None:
+    run = cli("quality", "--data", "data")
+    assert run.code == 2 and "not installed: wing speech" in run.err
+
+
 def test_the_audit_of_stage_0_is_refused(tree: SpeechTree) -> None:
     run = cli("stage", "check", *of_tree(tree), "--audio")
     assert run.code == 1 and "audit: not installed: wing speech" in run.err

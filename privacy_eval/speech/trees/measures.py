@@ -46,13 +46,12 @@ from ...stages.options import MeasureOptions
 from ...stages.records import Recorded, note_of
 from ...tree.conditions import Condition, measure_conditions
 from ...version import __version__
-from ..audio import AudioFolders
 from .recordings import audio_reader
 
 if TYPE_CHECKING:
     from ...metrics.registry import MetricDescription
     from ...results.records import MeasureRecord, RowsRecord
-    from ..audio import Audio, AudioReader
+    from ..audio import Audio, AudioFolders, AudioReader
     from ..audit import AuditedUtterance
     from ..utility import PhoneRecognizer
 
@@ -496,6 +495,8 @@ def audio_folders(asv: AsvSystems, owners: Mapping[str, str]) -> Iterator[tuple[
 
     `owners`: anonymization suffixes to the system that uses each, or "".
     """
+    from ..audio import AudioFolders
+
     access, protocol = asv.access, asv.protocol
     trial_sets = list(protocol.trial_sets())
     names = [n for t in trial_sets for n in (t.enrollment_name, t.trials_name)]

@@ -4,7 +4,9 @@ are extracted of them."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...choices import ENCODERS, SPECTRUM, grouped
 from ...errors import PrivacyEvalError, abbreviate, counted
@@ -26,9 +28,10 @@ from ...stages.access import AsvSystems, TreeAccess
 from ...stages.attackers import scorings_of_wings
 from ...stages.subsets import FolderProduct, usable
 from ...wings import of_wings
-from ..audio import AudioReader
-from ..encoders import EncoderChoice, check_encoders
-from ..xvector import EXTRACTOR_FILES
+
+if TYPE_CHECKING:
+    from ..audio import AudioReader
+    from ..encoders import EncoderChoice
 
 #: Crops of a speaker that attackers learn from: a minute and a half; more gain little.
 MOST_CROPS = 30
@@ -36,6 +39,8 @@ MOST_CROPS = 30
 
 def audio_reader(access: TreeAccess, data: Path, *, mix: bool = False) -> AudioReader:
     """Return the reader of the audio of a data folder of a tree; `mix` averages its channels."""
+    from ..audio import AudioReader
+
     access.check_inside(data / "wav.scp")
     options = {"allow_pipes": access.allow_pipes, "allow_outside": access.allow_outside}
     return AudioReader(data, base=access.tree, mix=mix, **options)
@@ -49,8 +54,7 @@ def read_seconds(access: TreeAccess, data: Path, utterances: Collection[str]) ->
     PrivacyEvalError
         Of an utterance there is none.
     """
-    options = {"allow_pipes": True, "allow_outside": access.allow_outside}
-    reader = AudioReader(data, base=access.tree, **options)
+    reader = audio_reader(replace(access, allow_pipes=True), data)
     if missing := sorted({*utterances} - {*reader.ids}):
         raise PrivacyEvalError(f"{data / 'wav.scp'}: no audio of {abbreviate(missing)}")
     return {utterance: reader.seconds(utterance) for utterance in utterances}
@@ -59,6 +63,8 @@ def read_seconds(access: TreeAccess, data: Path, utterances: Collection[str]) ->
 def encoder_of(asv: AsvSystems, folder: str, cache: Path | None) -> EncoderChoice | None:
     """Return the encoder that the protocol names for the vectors of a model folder; an ONNX file is
     relative to the tree."""
+    from ..encoders import EncoderChoice
+
     name, front_end = asv.protocol.encoder_of(folder)
     if not name:
         return None
@@ -95,6 +101,9 @@ def _is_extractable(
     asv: AsvSystems, attacker: Attacker, extracts: bool, cache: Path | None
 ) -> bool:
     """Whether there is what extracts the vectors that an attacker compares."""
+    from ..encoders import EncoderChoice, check_encoders
+    from ..xvector import EXTRACTOR_FILES
+
     model = asv.of_attacker(attacker).protocol.asv_model(ORIGINAL)
     if model is None:
         return False

@@ -109,12 +109,13 @@ def xvectors(arguments: argparse.Namespace) -> int:
     what = "parts of sets of x-vectors" if arguments.job and not text else "sets of x-vectors"
     if not vector_sets(asv, attackers):  # no speech: nothing to load the extractor for
         return report_outcome(arguments, Outcome(), what)
-    from ..verb_inputs import chosen_encoder
+    from ..encoders import EncoderChoice
     from .xvectors import EXTRACTOR, make_vectors
 
     command = UserCommand(text, arguments.tree, Path.cwd(), "extractor") if text else None
-    encoder = chosen_encoder(arguments)
-    outcome = make_vectors(asv, run, attackers, command, encoder, arguments.cache)
+    named, cache = arguments.encoder, arguments.cache
+    encoder = EncoderChoice(named, arguments.front_end, cache) if named is not None else None
+    outcome = make_vectors(asv, run, attackers, command, encoder, cache)
     code = report_outcome(arguments, outcome, what)
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
         log(

@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import PrivacyEvalError, abbreviate, printable, shorten
 from ...io.files import Inputs, read_bytes, relative
@@ -26,8 +27,10 @@ from ...protocol.protocol import ORIGINAL, Protocol
 from ...stages.access import Experiment, TreeAccess
 from ...stages.options import FOLDERS
 from ...tree.conditions import System, recognition_conditions
-from ..audio import AudioReader
 from .recordings import audio_reader
+
+if TYPE_CHECKING:
+    from ..audio import AudioReader
 
 #: End of a command's messages that is kept.
 _LAST_BYTES = 1 << 16
