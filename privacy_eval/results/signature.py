@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 
-from ..choices import grouped
+from ..choices import PINNED_ENCODERS, grouped
 from ..errors import abbreviate
 from ..metrics import VARIANTS, Variant
 from ..metrics.similarity import VERDICTS
@@ -151,11 +151,9 @@ def _network(record: _OfVectors, protocol: Protocol) -> tuple[str, str] | None:
     digest = str(source.get("sha256", ""))
     if re.fullmatch("[0-9a-f]{64}", digest) is None:
         return None
-    from ..speech.encoders import pinned_encoder
-
     stem = PurePath(str(source.get("path", ""))).stem
     named = stem in {PurePath(a.encoder).stem for a in protocol.attackers if a.encoder}
-    pinned = pinned_encoder(digest)
+    pinned = PINNED_ENCODERS.get(digest, "")
     name = pinned or f"{stem} {digest[:8]}" * named or digest[:8]
     expected = getattr(protocol.asv_model(condition.asv_model), "sha256", "")
     if digest == expected or not condition.is_by_challenge:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -38,11 +39,11 @@ from ..tree.conditions import (
 )
 from ..tree.discovery import teams_without_systems
 from ..version import __version__
+from ..wings import provided
 from .access import AsvSystems, Experiment
 from .asv_scores import score_products, vector_folders
 from .attackers import attacker_costs
 from .disclosure import plan_amounts, plan_attributes, plan_identification
-from .measures import plan_audits, plan_measures
 from .options import MetricOptions
 from .privacy_metrics import can_align, condition_products, transcript_products
 from .recipe import stages_of_wings
@@ -334,11 +335,24 @@ def _of_absent_stages(experiment: Experiment) -> list[str]:
     notes = sorted((experiment.out / "records").rglob(f".*{NOTE}"))
     subjects = (stored.subject for stored in map(Fingerprint.read, notes) if stored)
     stages = Counter(str(subject[STAGE]) for subject in subjects if STAGE in subject)
+    kinds = (note.name[1:].partition("-")[0] for note in notes)
+    stages.update(kind for kind in kinds if kind in _OF_WINGS)
+    known = {kind for kind in _OF_WINGS if provided(f"records of {kind}", needed=False)}
     return [
         f"{counted(number, 'record')} of a stage that is not installed: {name}"
         for name, number in stages.items()
-        if name not in stages_of_wings()
+        if name not in known | stages_of_wings().keys()
     ]
+
+
+#: Kinds of records that the core leaves to wings.
+_OF_WINGS = ("measures", "audio")
+
+
+def _left_to_wing(kind: str, experiment: Experiment) -> Iterable[Product]:
+    """Return the records that there may be of a kind; none where no wing plans them."""
+    plan = provided(f"records of {kind}", needed=False)
+    return plan(experiment) if plan else ()
 
 
 _BY_VECTORS = "its x-vectors, its back end"
@@ -348,8 +362,8 @@ _KINDS: dict[str, tuple[Callable[[Experiment], Iterable[Product]], str]] = {
     "identification": (plan_identification, _BY_VECTORS),
     "amounts": (plan_amounts, "its speech, its scores"),
     "attributes": (plan_attributes, "its x-vectors, the labels"),
-    "measures": (plan_measures, "its speech"),
-    "audio": (plan_audits, "its wav.scp"),
+    "measures": (partial(_left_to_wing, "measures"), "its speech"),
+    "audio": (partial(_left_to_wing, "audio"), "its wav.scp"),
     "rows": (plan_of_wings, "its inputs"),
 }
 

@@ -46,6 +46,7 @@ from ..tree.conditions import (
 )
 from ..tree.discovery import first_file
 from ..version import __version__
+from ..wings import provided
 from .access import BACKEND, AsvSystems, Experiment
 from .attackers import VectorScoring, scorings_of_wings
 from .options import AmountOptions, AttributeOptions, GalleryOptions
@@ -392,14 +393,8 @@ class _Amounts(Recorded):
         """
         if path.name == _DURATIONS[0]:
             return read_utt2dur(inputs.load(path), utterances)
-        from ..speech.audio import AudioReader
-
-        access = self.asv.access
-        options = {"allow_pipes": True, "allow_outside": access.allow_outside}
-        reader = AudioReader(path.parent, base=access.tree, **options)
-        if missing := sorted({*utterances} - {*reader.ids}):
-            raise PrivacyEvalError(f"{path}: no audio of {abbreviate(missing)}")
-        return {utterance: reader.seconds(utterance) for utterance in utterances}
+        seconds: dict[str, float] = provided("durations")(self.asv.access, path.parent, utterances)
+        return seconds
 
     def _of_scores(
         self, paired: Trials, scores: Path, utt2spk: Loaded, known: KnownSpeech

@@ -30,7 +30,7 @@ from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results
 from privacy_eval.speech import utility
 from privacy_eval.speech.audio import Audio
-from privacy_eval.stages import measures
+from privacy_eval.speech.trees import measures
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
 pytest.importorskip("kaldialign", reason="the extra wer is not installed")
