@@ -217,7 +217,10 @@ def provenance_tables(data: ReportData) -> list[Table]:
             "made_similarity",
             "Voice similarity: its inputs.",
             ("Trial set", "Speakers", "Utterances"),
-            [(r, (r.condition.name, r.n_speakers, r.n_utterances)) for r in results.similarity],
+            [
+                (r, (r.condition.name, *map(r.facts.get, ("n_speakers", "n_utterances"))))
+                for r in results.similarity
+            ],
             data.evaluations,
         ),
         _table(
