@@ -18,9 +18,9 @@ PACKAGE = Path(privacy_eval.__file__).parent
 #: From the top down. What stands in one line does not know of each other.
 ROOMS = (
     ("study",),
-    ("attackers", "listening"),
+    ("attackers", "compat", "listening"),
     ("cli",),
-    ("compat", "check"),
+    ("check",),
     ("report",),
     ("numbers", "simulate", "stages"),
     ("results",),

@@ -1,19 +1,17 @@
-"""Verbs on scores: counted, merged; as ZEBRA has them."""
+"""Verbs on scores: counted, merged."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from ..choices import VARIANTS
 from ..errors import PrivacyEvalError, UsageError, counted
 from ..io.files import OPEN_END
-from ..options import choice, flag, path
+from ..options import choice, path
 from . import metrics
 from .options import Options, log
 
 _OF_PARTS = "trial key, if the scores have no labels; it may list the trials of all parts"
-_VARIANT = "challenge: the toolkit's numbers (default); exact: the paper's"
 
 VERBS: dict[str, Options] = {
     "count": {
@@ -33,16 +31,6 @@ VERBS: dict[str, Options] = {
         "example": "counts.1 counts.2 counts.3 --out counts",
         "counts": path("C", "files of `count`, or of the jobs of `identification`", nargs="+"),
         "--out": {"metavar": "C", "help": "file of the same kind to write", "required": True},
-    },
-    "zebra": {
-        "example": "--scores scores --trials trials --label 'LibriSpeech, B1' --export pdf",
-        "-s --scores": path("F", required=True),
-        "-k --trials --key": path("F", "trial key", required=True),
-        "-l --label": {"default": "ZEBRA profile", "help": "default: %(default)s"},
-        "-p --plot": flag("show the profile in a window"),
-        "-e --export": choice(["tex", "pdf", "png"], "write the profile as ZEBRA-LABEL.EXT, here"),
-        "-t --tags": path("YAML", "user-defined categories, such as `A: 0`, one per line"),
-        "--variant": choice(VARIANTS, _VARIANT, default="challenge"),
     },
 }
 
@@ -95,25 +83,4 @@ def _ranks(arguments: argparse.Namespace) -> int:
     ranks = merge_ranks({path: read_ranks(path) for path in arguments.counts})
     write_ranks(arguments.out, ranks)
     log_ranks(arguments.out, ranks)
-    return 0
-
-
-def run_zebra(arguments: argparse.Namespace) -> int:
-    from ..compat import zebra  # matplotlib, which few verbs need
-    from ..metrics.llr import CATEGORICAL_TAGS
-
-    if not arguments.label:
-        raise PrivacyEvalError("the label is empty")
-    profile = zebra.assess(
-        arguments.scores,
-        arguments.trials,
-        label=arguments.label,
-        variant=arguments.variant,
-        tags=zebra.read_tags(arguments.tags) if arguments.tags else CATEGORICAL_TAGS,
-    )
-    print(profile.text, flush=True)
-    if arguments.export:
-        log(f"written: {zebra.export([profile], extension=arguments.export)}")
-    if arguments.plot:
-        zebra.show([profile])
     return 0

@@ -58,6 +58,7 @@ from privacy_eval.stages import recipe as recipe_table
 from privacy_eval.stages.options import MetricOptions
 from privacy_eval.stages.privacy_metrics import evaluate_tree
 from privacy_eval.stages.recipe import STAGES, parse_stage, stage_number
+from privacy_eval.wings import told
 
 KEYS = [
     *("eer", "eer_speechbrain", "cllr", "cllr_min", "rocch_eer", "linkability"),
@@ -257,7 +258,7 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
 
 def test_help_and_version() -> None:
     first, wings = cli("--version").out.splitlines()
-    assert first == f"privacy-eval {__version__}" and wings == "wings: attackers, listening, study"
+    assert first == f"privacy-eval {__version__}" and wings == told()[0]
     listed = re.findall(r"^  ([a-z][a-z-]+)", cli("--help").out, re.M)
     assert {*listed} == every_verb().keys() and len(listed) == len({*listed})
     assert cli().err == cli("--help").out

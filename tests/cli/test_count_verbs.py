@@ -183,7 +183,17 @@ CUT = {
 }
 
 
-@pytest.mark.parametrize("case", CUT)
+#: The wing of a verb.
+WINGS = {"zebra": "compat", "fuse-scores": "attackers"}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.wing(of) for v, of in WINGS.items() if v in case])
+        for case in CUT
+    ],
+)
 def test_every_verb_asks_whether_a_file_was_cut_within_its_last_word(
     case: str, tmp_path: Path
 ) -> None:
