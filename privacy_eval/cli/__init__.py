@@ -44,8 +44,6 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "evaluate single files": {
         "metrics": "compute the privacy metrics of one score file",
-        "count": "count scores in a table that adds up over files, machines and jobs",
-        "merge": "add counts of parts of the scores",
         "wer": "compute word error rates of transcripts, with intervals over speakers",
         "uar": "compute emotion recognition recalls (UAR) from predictions",
         "quality": "predict the quality of speech (DNSMOS), with intervals over speakers",
@@ -99,7 +97,6 @@ PURPOSES = {name: purpose for names in GROUPS.values() for name, purpose in name
 MODULES = {
     "begin": "init selftest demo-tree demo-speech unpack-submissions",
     "metrics": "metrics",
-    "scores": "count merge",
     "vectors": "train-backend similarity identification attributes",
     "utility": "wer uar measures",
     "speech": "quality phones pitch recognize data-dir mcadams get-model xvectors",
