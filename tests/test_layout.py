@@ -18,7 +18,7 @@ PACKAGE = Path(privacy_eval.__file__).parent
 #: From the top down. What stands in one line does not know of each other.
 ROOMS = (
     ("study",),
-    ("attackers", "compat", "curves", "listening", "scale"),
+    ("attackers", "compat", "curves", "editions", "listening", "scale"),
     ("cli",),
     ("check",),
     ("report",),

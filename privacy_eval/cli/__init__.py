@@ -72,7 +72,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "tables": "write LaTeX, Markdown, text and CSV tables",
         "figures": "draw figures as PNG and PDF, and curves also as pgfplots",
         "report": "write one HTML file with tables, figures and provenance",
-        "import": "convert the results files of a challenge to results.json",
         "export": "convert results.json to results.txt, CSV or averages",
         "gate": "judge results by the rules of a policy: pass, fail or undecided",
     },
@@ -100,7 +99,7 @@ MODULES = {
     "vectors": "train-backend similarity identification attributes",
     "utility": "wer uar measures",
     "speech": "quality phones pitch recognize data-dir mcadams get-model xvectors",
-    "results": "tables figures report import export gate",
+    "results": "tables figures report export gate",
     "shells": "check-options completion",
 }
 MODULE_OF = {verb: module for module, verbs in MODULES.items() for verb in verbs.split()}

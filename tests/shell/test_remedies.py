@@ -38,7 +38,7 @@ OF_SOME = {
 #: Modules of verbs that no recipe runs as a stage, or that run before a tree is there.
 OTHERS = {
     *("from_audio.py", "speech_folder.py", "data_folder.py", "recordings.py"),
-    *("new_recipe.py", "selftest.py", "editions.py", "options.py"),
+    *("new_recipe.py", "selftest.py", "options.py"),
 }
 
 
