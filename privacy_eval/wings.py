@@ -33,7 +33,7 @@ _INSTALLED = re.compile(r"^\[privacy_eval\.wings\]\n((?:[^\[].*\n?)*)", re.MULTI
 _IN_SOURCE = re.compile(r"^privacy_eval\.wings =\n((?: .*\n?)*)", re.MULTILINE)
 _ENTRY = re.compile(r"^\s*([\w.-]+)\s*=\s*([\w.]+)\s*:\s*(\w+)", re.MULTILINE)
 
-#: The stages that recipes run by number, and so with those of wings (2024's: the last two).
+#: The stages that recipes run by number, and so with those of wings.
 NUMBERS = (5, 6, 7)
 
 #: Ends messages about names that wings may add.
