@@ -29,7 +29,7 @@ fail() {
     exit 1
 }
 # Rooms whose tests need no wing.
-rooms="metrics io protocol tree asv products results report numbers check simulate stages cli"
+rooms="metrics io protocol tree asv products results report numbers simulate stages"
 
 for wing in $wings; do
     rm -rf -- "${work:?}"/*

@@ -52,11 +52,9 @@ GROUPS: dict[str, dict[str, str]] = {
         "pitch": "compute the pitch correlation of original and anonymized speech",
     },
     "evaluate a tree": {
-        "unpack-submissions": "unpack the zips of submissions, each into a folder of its own",
         "stage": "run a stage of the recipe: privacy-eval stage NAME|NUMBER",
     },
     "stages of the recipe (*: also a verb on single files)": {
-        "check": "check a tree: missing inputs, original/anonymized mismatches, implausible scores",
         "train-backend": "train PLDA back ends on x-vectors",
         "subsets": "make the evaluation subsets of the data folders",
         "anonymize": "anonymize the data folders of a tree with baseline B2 or an external command",
@@ -94,7 +92,7 @@ PURPOSES = {name: purpose for names in GROUPS.values() for name, purpose in name
 
 #: The verbs on single files, and others that need no tree, by module.
 MODULES = {
-    "begin": "init selftest demo-tree demo-speech unpack-submissions",
+    "begin": "init selftest demo-tree demo-speech",
     "metrics": "metrics",
     "vectors": "train-backend similarity identification attributes",
     "utility": "wer uar measures",

@@ -6,19 +6,16 @@ import argparse
 import itertools
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..choices import SPECTRUM
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, missing_library
-from ..io.csv_text import csv_text
-from ..io.files import write_text
 from ..options import fill
 from ..products.freshness import LIBRARY, Outcome, Product, bring_up_to_date
 from ..protocol.protocol import ENCODERS_FOLDER, LEARNT, Protocol, load_protocol
-from ..stages.access import BACKEND, KEYS, VECTORS, AsvSystems, Experiment, new_system
+from ..stages.access import BACKEND, KEYS, VECTORS, AsvSystems, Experiment
 from ..stages.options import (
     ATTRIBUTE_REPLICATES,
     FOLDERS,
@@ -37,7 +34,6 @@ from .inputs import (
     exit_code,
     load_asv_systems,
     load_experiment,
-    load_systems,
     log_if_no_vectors,
     log_if_not_applicable,
     log_items,
@@ -48,11 +44,9 @@ from .inputs import (
     tree_access,
 )
 from .jobs import run_script
-from .options import Options, log, print_json, progress, use_one_thread
+from .options import Options, log, progress, use_one_thread
 
 if TYPE_CHECKING:
-    from ..check import Report
-    from ..check.audio import AudioAudit
     from ..results.records import Results
 
 
@@ -100,64 +94,6 @@ def planned(arguments: argparse.Namespace, row: Options) -> int:
     else:
         products = referred(row["plan"])(experiment, options)
     return _make(arguments, experiment, products, what)
-
-
-def check(arguments: argparse.Namespace) -> int:
-    """Stage 0."""
-    from ..check import ERROR, Row, check_tree
-    from ..stages.measures import owners_of, write_audits
-
-    systems, protocol, out = load_systems(arguments, needed=False, warn=False)
-    access = tree_access(arguments)
-    asv = AsvSystems(access, protocol)
-    new = new_system(
-        access,
-        protocol,
-        name=arguments.system,
-        anon_suffix=(arguments.anon_suffix or [None])[0],
-    )
-    report = check_tree(
-        systems,
-        asv,
-        new,
-        read=not arguments.quick,
-        out=out,
-        confirm=arguments.confirm,
-        progress=progress(),
-    )
-    if arguments.audio:
-        pairs = [(s.anon_suffix, s.name) for s in systems] or [(new.anon_suffix, new.name)]
-        report, audit = _with_audio(arguments, report, asv, owners_of(pairs))
-        if systems:
-            known = [(team, pair, found) for team, pair, found in audit.sets if team and found]
-            write_audits(asv, out, [system.name for system in systems], known)
-    rows = report.rows(details=arguments.details)
-    if arguments.format == "csv":
-        print(csv_text([Row._fields, *rows]), end="")
-    elif arguments.format == "json":
-        print_json([row._asdict() for row in rows])
-    else:
-        print(report.summary())
-        print(
-            f"protocol: {protocol.title} ({protocol.name}); tree: {access.tree}; "
-            f"results: {access.results}"
-        )
-        print("\n".join(report.lines(access.tree, details=arguments.details)))
-        if arguments.quick:
-            print("score files were not read (--quick)")
-    return 1 if report.number(ERROR) and not arguments.allow_missing else 0
-
-
-def _with_audio(
-    arguments: argparse.Namespace, report: Report, asv: AsvSystems, owners: Mapping[str, str]
-) -> tuple[Report, AudioAudit]:
-    """Add the findings of the audit of audio, and write its table; also return the audit."""
-    from ..check.audio import audit_tree
-
-    audit = audit_tree(asv, owners, jobs=arguments.nj, progress=progress())
-    if arguments.audio_table is not None:
-        write_text(arguments.audio_table, audit.table())
-    return replace(report, findings=[*report.findings, *audit.findings]), audit
 
 
 def data(arguments: argparse.Namespace) -> int:

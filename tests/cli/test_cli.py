@@ -279,7 +279,7 @@ def test_help_and_version() -> None:
     [
         ("metrcs", "metrics"),
         ("asv_scores", "asv-scores"),
-        ("chek", "stage check"),
+        ("chek", "check"),
         ("sim", "no verb 'sim'"),
     ],
 )
@@ -339,7 +339,6 @@ def test_help_loads_what_numpy_loads_and_little_more() -> None:
 @pytest.mark.parametrize(
     ("text", "option"),
     [
-        ("check --tree .", "check"),
         ("privacy-metrics --scores x --trials y", "privacy-metrics"),
         ("similarity --tree . --results r --original x", "--tree"),
         ("train-backend --results r --utt2spk x", "--results"),

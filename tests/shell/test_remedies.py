@@ -15,12 +15,13 @@ from privacy_eval.cli.stages import STAGES
 
 RECIPES = ("vpc2020", "vpc2024", "real_speech")
 #: Rooms and verbs whose messages the stages print.
-ROOMS = ("check", "stages", "report", "numbers", "results", "tree", "asv", "products")
+ROOMS = ("organizers", "stages", "report", "numbers", "results", "tree", "asv", "products")
 #: Modules of the command line whose messages the stages print, and what they run.
 OF_MODULES = {
     "cli/stage_runs.py": [*(f"stage {name}" for name in STAGES), "xvectors"],
     "cli/results.py": MODULES["results"].split(),
     "listening/verbs.py": ["listening"],
+    "organizers/verbs.py": ["check", "unpack-submissions"],
 }
 
 #: Options that not every recipe has: why their messages are not printed by the others.
@@ -38,7 +39,7 @@ OF_SOME = {
 #: Modules of verbs that no recipe runs as a stage, or that run before a tree is there.
 OTHERS = {
     *("from_audio.py", "speech_folder.py", "data_folder.py", "recordings.py"),
-    *("new_recipe.py", "selftest.py", "options.py"),
+    *("new_recipe.py", "options.py"),
 }
 
 
