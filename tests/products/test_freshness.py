@@ -24,7 +24,6 @@ import pytest
 import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from study_support import small_study
 from support import (
     ENROLLS,
     MODEL,
@@ -78,7 +77,6 @@ from privacy_eval.stages.privacy_metrics import condition_cost, evaluate_tree
 from privacy_eval.stages.similarity import plan_similarity, trial_set_cost
 from privacy_eval.stages.subsets import make_subsets
 from privacy_eval.stages.xvectors import make_vectors
-from privacy_eval.study.run import make_records, study_products
 from privacy_eval.tree.discovery import find_systems
 
 OWN = "exp/models/user_asv_eval_anon/xvect_01709_1"
@@ -282,6 +280,10 @@ def of_identification(root: Path) -> Case:
 
 
 def of_study(root: Path) -> Case:
+    from study_support import small_study
+
+    from privacy_eval.study.run import make_records, study_products
+
     seed = lines_to(root / "seed", ["0"])
 
     def records() -> list[Product]:
@@ -333,7 +335,20 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Copies]:
     return functools.cache(lambda name: Copies(name, tmp_path_factory.mktemp("case")))
 
 
-@pytest.fixture(params=CASES)
+#: The wing that makes the products of a case.
+WINGS = {"aligned scores": "attackers", "study": "study"}
+
+
+def cases(*without: str) -> list[Any]:
+    """The cases, but for some."""
+    return [
+        pytest.param(case, marks=[pytest.mark.wing(WINGS[case])] if case in WINGS else [])
+        for case in CASES
+        if case not in without
+    ]
+
+
+@pytest.fixture(params=cases())
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -468,7 +483,7 @@ def test_killed_at_any_write_the_next_run_ends_with_the_same_bytes(
 
 
 # Subsets are made under a lock.
-@pytest.mark.parametrize("name", [name for name in CASES if name != "subsets"], indirect=True)
+@pytest.mark.parametrize("name", cases("subsets"), indirect=True)
 def test_another_run_that_is_faster_is_not_taken_for_another_tool(
     done: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -486,7 +501,7 @@ def test_another_run_that_is_faster_is_not_taken_for_another_tool(
     assert done.run(Run()).made == []
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "subsets"], indirect=True)
+@pytest.mark.parametrize("name", cases("subsets"), indirect=True)
 def test_files_that_another_run_made_meanwhile_stay_in_place(
     done: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -497,9 +512,7 @@ def test_files_that_another_run_made_meanwhile_stay_in_place(
 
 
 # Data folders are made of each other, and sets of x-vectors are put together after the jobs.
-@pytest.mark.parametrize(
-    "name", [name for name in CASES if name not in ("subsets", "x-vectors")], indirect=True
-)
+@pytest.mark.parametrize("name", cases("subsets", "x-vectors"), indirect=True)
 def test_job_splits_cover_everything_once(case: Case) -> None:
     made = [name for job in (1, 2, 3) for name in case.run(Run((job, 3))).made]
     assert len(made) == len(set(made)) and case.run(Run()).made == []

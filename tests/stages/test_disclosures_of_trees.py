@@ -22,7 +22,6 @@ from support import (
 )
 
 from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer, load_protocol
-from privacy_eval.attackers.alignment import learn_alignment
 from privacy_eval.io.vectors import read_vectors
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results
@@ -109,9 +108,12 @@ def _attacked(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
     return tree
 
 
+@pytest.mark.wing("attackers")
 def test_aligned_attackers_average_vectors(attacked: SpeechTree) -> None:
     """One utterance: the rates of the scores. Three: of the mean of the mapped unit vectors, one by
     one."""
+    from privacy_eval.attackers.alignment import learn_alignment
+
     records = {r.condition.attacker: r for r in results_of(attacked).amounts}
     spoken, members = utterances_of(TRIALS), utterances_of(ENROLLS)
     read = partial(read_vectors, tree=attacked.root, double=True)
@@ -149,6 +151,7 @@ def test_aligned_attackers_average_vectors(attacked: SpeechTree) -> None:
         assert (first.eer, first.rank1) == (one["eer"], one["rank1"])
 
 
+@pytest.mark.wing("attackers")
 def test_seconds_of_tests(attacked: SpeechTree) -> None:
     """Utterances of 2, 3 and 4 seconds: also the anonymized ones, without a file of their own."""
     results = results_of(attacked)
