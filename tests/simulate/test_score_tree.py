@@ -86,6 +86,7 @@ def test_systems_are_of_sensible_strength(whole: Path) -> None:
     assert np.abs(scores).max() < 1  # as cosines
 
 
+@pytest.mark.wing("attackers")
 @pytest.mark.parametrize(
     ("conf", "model", "enrolled", "tried"),
     [
