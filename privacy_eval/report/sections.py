@@ -176,9 +176,7 @@ def _curves(data: ReportData) -> Iterator[Picture]:
         models = {c.attack_model for c in drawing.conditions} & attacks.keys()
         title = "Several trial sets"
         if len(trial_sets) == 1:
-            ((data_set, split, gender),) = trial_sets
-            title = f"{data.protocol.data_set(data_set).title} {split}, "
-            title += data.protocol.genders[gender]
+            title = data.protocol.title_of_set(*trial_sets.pop())
         attack = attacks[models.pop() or ""] if len(models) == 1 else ""
         facets = (kind.section, attack)
         yield Picture(None, drawing.caption, drawing.plot, facets, CURVES, title)

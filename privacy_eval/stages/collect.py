@@ -171,15 +171,16 @@ def read_emotion(
     PrivacyEvalError
         It is damaged, or leads out of the tree.
     """
-    from ..results.editions import Importer
+    from ..io.result_tables import read_table
+    from ..results.table_records import TableImporter
 
     if table.outside:
         raise PrivacyEvalError(outside_message(table.outside[0]))
     text = read_text(inputs.load(table.path))
     read = {relative(table.path, tree): inputs.sha256(table.path)}
     made = {"version": __version__, "inputs": read}
-    importer = Importer(str(table.path), protocol, system.name, system.anon_suffix, made)
-    return importer.read(text).emotion
+    importer = TableImporter(str(table.path), protocol, system.name, system.anon_suffix, made)
+    return importer.tables([read_table(text, importer.path)]).emotion
 
 
 def read_recognition(

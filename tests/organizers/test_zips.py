@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from support import Run, cli, snapshot
 
-from privacy_eval.io import zips
-from privacy_eval.io.zips import MARKER
+from privacy_eval.organizers import zips
+from privacy_eval.organizers.zips import MARKER
 
 Change = Callable[[zipfile.ZipFile], object]
 

@@ -13,13 +13,12 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
 
-from ...numbers.report_data import ReportData
-from ...protocol.protocol import ORIGINAL
-from ...results.arrays import Arrays
-from ...results.records import RowsRecord
-from . import style
-from .curves import set_title
-from .drawing import Drawing
+from ..numbers.report_data import ReportData
+from ..protocol.protocol import ORIGINAL
+from ..report.figures import style
+from ..report.figures.drawing import Drawing
+from ..results.arrays import Arrays
+from ..results.records import RowsRecord
 
 #: A system, the training speech of the ASV model, and the block.
 Labelled = tuple[str, str, NDArray[np.float64]]
@@ -98,7 +97,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
             c = r.condition
             if (c.data_set, c.split, c.gender) == key and r.curves is not None:
                 of_set.setdefault(c.system, {}).setdefault(r.condition.asv_model, r)
-        title = set_title(protocol, *key)
+        title = protocol.title_of_set(*key)
         where = (
             f"on {t.data_set.title}, {protocol.split_name(t.split)}, for "
             f"{protocol.genders[t.gender]} speakers. {_BLOCKS_CAPTION}"

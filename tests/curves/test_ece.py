@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from figure_data import (
+from report.figures.figure_data import (
     APART,
     CONFIG,
     ODD,
@@ -18,15 +18,16 @@ from scipy.integrate import trapezoid
 from scipy.special import expit
 from support import changed
 
+from privacy_eval.curves import figures
 from privacy_eval.metrics.llr import ece_profile, population_disclosure
 from privacy_eval.numbers.report_data import ReportData
-from privacy_eval.report.figures import curves, style
+from privacy_eval.report.figures import panels, style
 from privacy_eval.report.figures.drawing import Drawing
 
 
 def profiles(data: ReportData, prefix: str = "ece") -> dict[str, Drawing]:
     """Profiles over log odds, or over the prior, or of a system."""
-    return {d.name: d for d in curves.ece_figures(data) if d.name.startswith(f"{prefix}_")}
+    return {d.name: d for d in figures.ece_figures(data) if d.name.startswith(f"{prefix}_")}
 
 
 def entries(drawn: Drawing) -> list[str]:
@@ -57,11 +58,11 @@ def test_systems_of_a_condition_in_the_order_of_their_disclosure(tmp_path: Path)
 
 
 @pytest.mark.parametrize("over", ["log odds", "prior"])
-def test_full_privacy_is_black_and_the_entropy_of_the_prior(over: curves.Over) -> None:
+def test_full_privacy_is_black_and_the_entropy_of_the_prior(over: panels.Over) -> None:
     found = ece_profile(scores_of(0.3))
     arrays = found.prior_log_odds, found.minimum, found.zero_evidence
     looks = list(style.system_styles(["x"]).values())[:1]
-    panel = curves.profile_panel([curves.Profile("x", *arrays, 0.1, 0.2, "A")], looks, over=over)
+    panel = panels.profile_panel([panels.Profile("x", *arrays, 0.1, 0.2, "A")], looks, over=over)
     full, profile = panel.curves
     assert full.colour == "#000000" and full.width == 2
     prior = {"log odds": expit(full.x), "prior": full.x}
@@ -84,7 +85,7 @@ def test_the_area_to_full_privacy_over_the_prior_is_d_ece(tmp_path: Path) -> Non
 
 
 def test_markers_are_on_their_curves(tmp_path: Path) -> None:
-    for drawn in curves.ece_figures(simulated(tmp_path, {"B1": 0.0, "B2": 1.0})):
+    for drawn in figures.ece_figures(simulated(tmp_path, {"B1": 0.0, "B2": 1.0})):
         for curve in (c for c in drawn.plot.curves if c.name != "full privacy"):
             expected = np.interp(curve.marker_points[:, 0], curve.x, curve.y)
             np.testing.assert_allclose(curve.marker_points[:, 1], expected, atol=1e-12)
@@ -117,7 +118,7 @@ def test_a_system_and_its_conditions(tmp_path: Path) -> None:
 
 def test_conventional_plots_are_of_the_stored_curves(tmp_path: Path) -> None:
     data = simulated(tmp_path, {"B1": 0.0}, ("lazy-informed",))
-    (drawn,) = curves.conventional_figures(data)
+    (drawn,) = figures.conventional_figures(data)
     assert drawn.name == "conventional_B1_lazy-informed_libri_test_f"
     assert drawn.canvas.get_suptitle() == "B1, LibriSpeech test, female, lazy-informed"
     stored = data.arrays.of(data.results.verification[0])
@@ -139,7 +140,7 @@ def test_actual_curves_above_the_panel_are_noted(tmp_path: Path) -> None:
     bad = record_of(tmp_path, "B1", "ignorant", scores_of(0.0, seed=3))
     arrays = dict(data_of_records(tmp_path, [bad]).arrays.of(bad) or {})
     arrays["ece_actual"] = arrays["ece_zero_evidence"] * 7
-    plot = curves.conventional_plot(arrays)
+    plot = figures.conventional_plot(arrays)
     titles = [p.title for _, _, p in plot.panels()]
     assert titles == ["", "", "actual: 7 and above", ""]
 
@@ -150,6 +151,6 @@ def test_records_without_arrays_or_attack_model_are_omitted(tmp_path: Path) -> N
     imported = changed(good, system="K2", curves=None, curves_sha256=None)
     nameless = changed(good, name="ASV-x", attack_model=None)
     data = data_of_records(tmp_path, [good, old, imported, nameless])
-    assert [d.name.split("_")[1] for d in curves.conventional_figures(data)] == ["B1"]
+    assert [d.name.split("_")[1] for d in figures.conventional_figures(data)] == ["B1"]
     (drawn,) = profiles(data, "ece-prior").values()
     assert [e.split(" (")[0] for e in entries(drawn)] == ["full privacy", "B1", "B2"]

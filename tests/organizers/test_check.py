@@ -27,13 +27,13 @@ from support import (
     utterances,
 )
 
-from privacy_eval.check import mismatches
-from privacy_eval.check import tree as tree_module
-from privacy_eval.check.findings import CREATABLE, TEAM
 from privacy_eval.io.files import OPEN_END
 from privacy_eval.metrics import CAVEATS
 from privacy_eval.metrics.caveats import MAX_ORIGINAL_EER
 from privacy_eval.metrics.eer import IMPLAUSIBLE_EER
+from privacy_eval.organizers import mismatches
+from privacy_eval.organizers import tree as tree_module
+from privacy_eval.organizers.findings import CREATABLE, TEAM
 from privacy_eval.tree.conditions import RecognitionFiles
 
 OO, OA = f"ASV-{ENROLLS}-{TRIALS}", f"ASV-{ENROLLS}-{TRIALS}_anon"

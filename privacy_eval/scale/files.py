@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyEvalError, abbreviate, located
-from ..metrics.counts import KEY_BITS, ScoreCounts, count_scores, merge_counts, sortable_key
+from ..io.files import Loaded, atomic_path, read_bytes
+from ..io.schema import checksum, load_json, take_checksum
 from ..metrics.pairing import pair_shard
 from ..metrics.trials import Trials
-from .files import Loaded, atomic_path, read_bytes
-from .schema import checksum, load_json, take_checksum
+from .counts import KEY_BITS, ScoreCounts, count_scores, merge_counts, sortable_key
 
 _FORMAT = "privacy_eval counts 1"
 _MOST_HEADER_BYTES = 1 << 20

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from ..errors import PrivacyEvalError, printable, shorten
-from .files import (
+from ..io.files import (
     MAX_BYTES,
     atomic_folder,
     large_digest,
@@ -24,8 +24,8 @@ from .files import (
     sweep,
     write_text,
 )
-from .names import check_name
-from .schema import load_json
+from ..io.names import check_name
+from ..io.schema import load_json
 
 #: Members of a zip; a submission has a few hundred.
 MAX_MEMBERS = 20_000

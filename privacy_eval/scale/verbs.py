@@ -1,19 +1,21 @@
-"""Verbs on scores: counted, merged; as ZEBRA has them."""
+"""Verbs on scores: counted, merged, and the metrics of counts."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..choices import VARIANTS
-from ..errors import PrivacyEvalError, UsageError, counted
+from ..cli import metrics
+from ..cli.options import Options, log
+from ..errors import PrivacyEvalError, UsageError, counted, located
 from ..io.files import OPEN_END
-from ..options import choice, flag, path
-from . import metrics
-from .options import Options, log
+from ..options import choice, path
+
+if TYPE_CHECKING:
+    from ..report.single_files import Found
 
 _OF_PARTS = "trial key, if the scores have no labels; it may list the trials of all parts"
-_VARIANT = "challenge: the toolkit's numbers (default); exact: the paper's"
 
 VERBS: dict[str, Options] = {
     "count": {
@@ -34,21 +36,16 @@ VERBS: dict[str, Options] = {
         "counts": path("C", "files of `count`, or of the jobs of `identification`", nargs="+"),
         "--out": {"metavar": "C", "help": "file of the same kind to write", "required": True},
     },
-    "zebra": {
-        "example": "--scores scores --trials trials --label 'LibriSpeech, B1' --export pdf",
-        "-s --scores": path("F", required=True),
-        "-k --trials --key": path("F", "trial key", required=True),
-        "-l --label": {"default": "ZEBRA profile", "help": "default: %(default)s"},
-        "-p --plot": flag("show the profile in a window"),
-        "-e --export": choice(["tex", "pdf", "png"], "write the profile as ZEBRA-LABEL.EXT, here"),
-        "-t --tags": path("YAML", "user-defined categories, such as `A: 0`, one per line"),
-        "--variant": choice(VARIANTS, _VARIANT, default="challenge"),
+    "count-metrics": {
+        "example": "counts",
+        "shared": "format",
+        "counts": path("C", "counts of scores, by the verbs count and merge"),
     },
 }
 
 
 def run_count(arguments: argparse.Namespace) -> int:
-    from ..io.counts import count_shard, write_counts
+    from .files import count_shard, write_counts
 
     inputs = [p.resolve() for p in (arguments.scores, arguments.trials) if p is not None]
     if arguments.out.resolve() in inputs:
@@ -80,7 +77,7 @@ def run_merge(arguments: argparse.Namespace) -> int:
 
 
 def _counts(arguments: argparse.Namespace) -> int:
-    from ..io.counts import merge_shards, read_counts, write_counts
+    from .files import merge_shards, read_counts, write_counts
 
     shards = merge_shards({path: read_counts(path) for path in arguments.counts})
     write_counts(arguments.out, shards)
@@ -90,7 +87,7 @@ def _counts(arguments: argparse.Namespace) -> int:
 
 def _ranks(arguments: argparse.Namespace) -> int:
     from ..asv.identification import merge_ranks, read_ranks, write_ranks
-    from .vectors import log_ranks
+    from ..cli.vectors import log_ranks
 
     ranks = merge_ranks({path: read_ranks(path) for path in arguments.counts})
     write_ranks(arguments.out, ranks)
@@ -98,22 +95,25 @@ def _ranks(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def run_zebra(arguments: argparse.Namespace) -> int:
-    from ..compat import zebra  # matplotlib, which few verbs need
-    from ..metrics.llr import CATEGORICAL_TAGS
+def run_count_metrics(arguments: argparse.Namespace) -> Found:
+    """Find the metrics of counted scores in their brackets."""
+    from ..report.single_files import Found, text_table
+    from .counts import Bracket, count_metrics
+    from .files import read_counts
 
-    if not arguments.label:
-        raise PrivacyEvalError("the label is empty")
-    profile = zebra.assess(
-        arguments.scores,
-        arguments.trials,
-        label=arguments.label,
-        variant=arguments.variant,
-        tags=zebra.read_tags(arguments.tags) if arguments.tags else CATEGORICAL_TAGS,
-    )
-    print(profile.text, flush=True)
-    if arguments.export:
-        log(f"written: {zebra.export([profile], extension=arguments.export)}")
-    if arguments.plot:
-        zebra.show([profile])
-    return 0
+    shards = read_counts(arguments.counts)
+    with located(arguments.counts):
+        metrics = count_metrics(shards.counts)
+    if shards.missing:
+        log(
+            f"privacy-eval: warning: {arguments.counts}: {counted(shards.missing, 'trial')} of the "
+            "list without a score: merge the counts of all parts"
+        )
+    rows, cells = [], []
+    for name, known in vars(metrics).items():
+        ends = (known.low, known.high) if isinstance(known, Bracket) else (known, known)
+        low, high = ("needs 32 bits" if end is None else f"{end:.9g}" for end in ends)
+        rows.append({"metric": name, "at_least": ends[0], "at_most": ends[1]})
+        cells.append({"metric": name, "at least": low, "at most": high})
+    table = text_table("counts", f"Privacy metrics of {arguments.counts}", {"": cells})
+    return Found(metrics, rows, [table])

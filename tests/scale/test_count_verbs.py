@@ -1,4 +1,4 @@
-"""count, merge and metrics --counts: contracts, parts in any order, damaged files."""
+"""count, merge and count-metrics: contracts, parts in any order, damaged files."""
 
 import gzip
 import hashlib
@@ -45,7 +45,7 @@ def shards(tmp_path: Path) -> Shards:
 
 
 def test_counts_of_all_bits_are_the_exact_values(shards: Shards) -> None:
-    run = cli("metrics", "--counts", shards.count(shards.whole, "c"), "--format", "json")
+    run = cli("count-metrics", shards.count(shards.whole, "c"), "--format", "json")
     assert (run.code, run.err) == (0, "")
     plain = json.loads(run.out)
     assert list(plain) == FIELDS
@@ -54,7 +54,7 @@ def test_counts_of_all_bits_are_the_exact_values(shards: Shards) -> None:
         assert plain[field]["low"] == pytest.approx(EXPECTED["exact"][key], abs=1e-7)
     for key in ("cllr", "zebra_individual"):
         assert plain[key] == pytest.approx(EXPECTED["exact"][key], abs=1e-7)
-    coarse = cli("metrics", "--counts", shards.count(shards.whole, "c16", "--bits", "16"))
+    coarse = cli("count-metrics", shards.count(shards.whole, "c16", "--bits", "16"))
     assert coarse.code == 0 and coarse.out.count("needs 32 bits") == 4
 
 
@@ -77,7 +77,7 @@ def test_trials_without_a_score_are_counted_until_all_parts_are_merged(shards: S
     files = ("--scores", shards.scores[0], "--trials", shards.trials, "--out", out)
     run = cli("count", *files)
     assert run.code == 0 and "33 trials of the list without a score" in run.err
-    run = cli("metrics", "--counts", out)
+    run = cli("count-metrics", out)
     assert run.code == 0 and "warning" in run.err and "33 trials" in run.err
     assert cli("merge", out, "--out", shards.folder / "again").code == 0
     twice = (out, shards.count(shards.whole, "whole"), shards.folder / "again")
@@ -97,14 +97,14 @@ def test_a_score_without_its_trial_is_an_error(shards: Shards) -> None:
 
 def test_wrong_usage(shards: Shards) -> None:
     counts = shards.count(shards.whole, "c")
-    for more in (["--bootstrap", "9"], ["--trials", "x"], ["--dialects"]):
-        assert cli("metrics", "--counts", counts, *more).code == 2
+    for more in (["--bootstrap", "9"], ["--trials", "x"], ["--dialects"], ["--log10"]):
+        assert cli("count-metrics", counts, *more).code == 2
     assert cli("merge", counts, counts, "--out", "x").code == 2
     assert cli("count", "--scores", shards.whole, "--out", "x", "--bits", "17").code == 2
     assert cli("count", "--scores", shards.whole, "--out", shards.whole).code == 2
     targets = shards.count(shards.scores[1], "c1", "--bits", "16")
     refused(cli("merge", counts, targets, "--out", shards.folder / "m"), "bits")
-    refused(cli("metrics", "--counts", targets), f"{targets}: no target scores")
+    refused(cli("count-metrics", targets), f"{targets}: no target scores")
 
 
 def test_damaged_counts_are_refused(shards: Shards) -> None:
@@ -133,18 +133,18 @@ def test_damaged_counts_are_refused(shards: Shards) -> None:
     ]
     for content in damaged:
         path.write_bytes(content)
-        run = cli("metrics", "--counts", path)
+        run = cli("count-metrics", path)
         assert run.code == 1 and str(path) in run.err and not run.out, content[:200]
 
 
 def test_a_flipped_bit_of_counts_is_refused(shards: Shards) -> None:
     path = shards.count(shards.scores[0], "c")
-    right = cli("metrics", "--counts", path).out
+    right = cli("count-metrics", path).out
     assert right
     for position, content in flipped_bits(path.read_bytes(), 400):
         path.write_bytes(content)
         for run in (
-            cli("metrics", "--counts", path),
+            cli("count-metrics", path),
             cli("merge", path, "--out", shards.folder / "m"),
         ):
             assert run.out == right or (run.code == 1 and not run.out), position
@@ -158,42 +158,4 @@ def test_counts_without_a_checksum_name_what_makes_them_anew(shards: Shards) -> 
     plain = json.loads(header)
     del plain["sha256"]
     path.write_bytes(json.dumps(plain).encode() + b"\n" + body)
-    refused(cli("metrics", "--counts", path), str(path), "no checksum", "privacy-eval count")
-
-
-CUT = {
-    "metrics": "--scores {cut} --trials {trials} --format json",
-    "metrics --versus": "--scores {whole} --versus {cut} --trials {trials} --utt2spk {utt2spk} "
-    "--bootstrap 20",
-    "metrics, key": "--scores {whole} --trials {cut_trials}",
-    "zebra": "--scores {cut} --trials {trials}",
-    "fuse-scores": "--scores {whole} --scores {cut} --trials {trials} --utt2spk {utt2spk} "
-    "--folds 4 --out {folder}/fused",
-    "fuse-scores, speakers": "--scores {whole} --scores {whole} --trials {trials} "
-    "--utt2spk {cut_utt2spk} --folds 4 --out {folder}/fused",
-    "count": "--scores {cut} --trials {trials} --out {folder}/counts",
-    "count, key": "--scores {whole} --trials {cut_trials} --out {folder}/counts",
-}
-
-
-@pytest.mark.parametrize("case", CUT)
-def test_every_verb_asks_whether_a_file_was_cut_within_its_last_word(
-    case: str, tmp_path: Path
-) -> None:
-    rows = [(f"s{e}", f"s{t}-u{n}", e == t) for e in range(8) for t in range(8) for n in range(4)]
-    lines = {
-        "whole": [f"{e} {u} {(7 * n) % 19}.125" for n, (e, u, _) in enumerate(rows)],
-        "trials": [f"{e} {u} {'target' if same else 'nontarget'}" for e, u, same in rows],
-        "utt2spk": [f"{u} {u[:2]}" for u in dict.fromkeys(u for _, u, _ in rows)],
-    }
-    files = {"folder": tmp_path}
-    for name, rows_of_file in lines.items():
-        files[name] = lines_to(tmp_path / name, rows_of_file)
-        cut = "cut" if name == "whole" else f"cut_{name}"
-        files[cut] = tmp_path / cut
-        files[cut].write_text(files[name].read_text()[: -3 if name == "whole" else -1])
-    verb = case.split(",")[0].split()[0]
-    run = cli(verb, *CUT[case].format(**files).split())
-    assert "was it cut?" in run.err, run.err
-    assert run.code == (verb == "count"), run.err
-    assert not (tmp_path / "counts").exists()
+    refused(cli("count-metrics", path), str(path), "no checksum", "privacy-eval count")

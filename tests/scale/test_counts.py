@@ -10,12 +10,12 @@ import pytest
 import reference_metrics as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from metrics.strategies import ScoreLists, any_scores
 from numpy.typing import NDArray
-from strategies import ScoreLists, any_scores
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import TrialScores, kaldi_eer, score_metrics
-from privacy_eval.metrics.counts import (
+from privacy_eval.scale.counts import (
     Bracket,
     ScoreCounts,
     count_metrics,

@@ -4,11 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from figure_data import CONFIG, ODD
 from matplotlib.axes import Axes
+from report.figures.figure_data import CONFIG, ODD
 
+from privacy_eval.curves import matrices
 from privacy_eval.numbers.report_data import ReportData
-from privacy_eval.report.figures import matrices, style
+from privacy_eval.report.figures import style
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.results.records import Results, RowsRecord
 from privacy_eval.tree.conditions import Condition

@@ -7,17 +7,25 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from figure_data import ODD, data_of_records, record_of, scores_of, simulated, texts_of
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from report.figures.figure_data import (
+    ODD,
+    data_of_records,
+    record_of,
+    scores_of,
+    simulated,
+    texts_of,
+)
 from scipy.special import ndtr, ndtri
 
+from privacy_eval.curves import figures
 from privacy_eval.metrics import TrialScores, kaldi_eer
 from privacy_eval.metrics.detection import det_curve
-from privacy_eval.report.figures import curves, style
+from privacy_eval.report.figures import panels, style
 from privacy_eval.report.figures.axes import plot_det, plot_ece
 
 
@@ -35,9 +43,9 @@ def crossing(miss: NDArray[np.float64], false_alarm: NDArray[np.float64]) -> flo
     return rates(high)[0]
 
 
-def line(scores: TrialScores, name: str = "B1") -> curves.Line:
+def line(scores: TrialScores, name: str = "B1") -> panels.Line:
     curve = det_curve(scores)
-    return curves.Line(name, curve.miss, curve.false_alarm, kaldi_eer(scores).value)
+    return panels.Line(name, curve.miss, curve.false_alarm, kaldi_eer(scores).value)
 
 
 def test_the_marker_is_on_the_curve_where_kaldis_eer_is_not(tmp_path: Path) -> None:
@@ -45,7 +53,7 @@ def test_the_marker_is_on_the_curve_where_kaldis_eer_is_not(tmp_path: Path) -> N
     # a third one falls below: the step crosses the diagonal at 0.25.
     scores = TrialScores([1, 2, 3, 4, 5, 6, 7, 8, 10, 11], [0.0, 0.5, 0.7, 9.0])
     data = data_of_records(tmp_path, [record_of(tmp_path, "B1", "ignorant", scores)])
-    (drawn,) = curves.det_figures(data)
+    (drawn,) = figures.det_figures(data)
     (curve,) = drawn.plot.curves
     assert ndtr(curve.marker_points) == pytest.approx(np.full((1, 2), 0.25))
     axes = plot_det(scores, Figure().subplots())
@@ -87,12 +95,12 @@ def test_damaged_curves_are_omitted(tmp_path: Path) -> None:
     for miss, false_alarm in (([0.0], [0.0]), ([0.0, 0.0], [1.0, 1.0]), ([1e308], [-1e308])):
         arrays = {"det_miss": np.array(miss), "det_false_alarm": np.array(false_alarm)}
         stored = SimpleNamespace(plotted=lambda _, arrays=arrays: arrays)
-        assert not list(curves.det_figures(replace(data, arrays=stored)))  # type: ignore[arg-type]
+        assert not list(figures.det_figures(replace(data, arrays=stored)))  # type: ignore[arg-type]
 
 
 def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
     data = simulated(tmp_path, {"B1": 1.0, ODD: 0.0})
-    drawn = list(curves.det_figures(data))
+    drawn = list(figures.det_figures(data))
     assert [d.name for d in drawn] == [
         f"det_{a}_libri_test_f" for a in ("ignorant", "lazy-informed", "semi-informed")
     ]
@@ -123,7 +131,7 @@ def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
 
 
 def test_axes_are_equal_and_on_the_probit_scale(tmp_path: Path) -> None:
-    for drawn in curves.det_figures(simulated(tmp_path, {"B1": 1.0})):
+    for drawn in figures.det_figures(simulated(tmp_path, {"B1": 1.0})):
         (axes,) = drawn.canvas.axes
         assert axes.get_xlim() == axes.get_ylim() and axes.get_box_aspect() == 1
         for axis in (axes.xaxis, axes.yaxis):
@@ -135,7 +143,7 @@ def test_axes_are_equal_and_on_the_probit_scale(tmp_path: Path) -> None:
 @pytest.mark.parametrize("apart", [-1.0, 0.0, 1.0, 3.0, 6.0])
 def test_the_eer_lies_within_the_axes_and_on_the_curve(apart: float) -> None:
     one = line(scores_of(apart, 4000))
-    panel = curves.det_panel([one], style.system_styles(["B1"]))
+    panel = panels.det_panel([one], style.system_styles(["B1"]))
     low, high = panel.x_limits
     assert 0.001 <= ndtr(low) + 1e-12 and ndtr(high) <= 0.99 + 1e-12
     (curve,) = panel.curves
@@ -155,8 +163,8 @@ def test_bands_of_few_curves_are_in_probits() -> None:
     band = np.array([0.01, 0.5]), np.array([0.1, 0.0]), np.array([0.9, 0.2])
     lines = [replace(line(scores_of(1.0, 400), f"B{i}"), band=band) for i in range(5)]
     styles = style.system_styles([one.name for one in lines])
-    assert not any(c.fill for c in curves.det_panel(lines, styles).curves)
-    panel = curves.det_panel(lines[:1], styles)
+    assert not any(c.fill for c in panels.det_panel(lines, styles).curves)
+    panel = panels.det_panel(lines[:1], styles)
     (drawn,) = (c for c in panel.curves if c.fill)
     assert drawn.base is not None
     assert 100 * ndtr(drawn.x) == pytest.approx([1, 50])
@@ -166,7 +174,7 @@ def test_bands_of_few_curves_are_in_probits() -> None:
 
 def test_a_curve_beyond_the_corner_runs_along_the_axes() -> None:
     separated = line(TrialScores(np.full(20, 1.0), np.zeros(30)), "B1")
-    panel = curves.det_panel(
+    panel = panels.det_panel(
         [separated, line(scores_of(1.0), "B2")], style.system_styles(["B1", "B2"])
     )
     curve = next(c for c in panel.curves if c.name == "B1")
@@ -181,7 +189,7 @@ def test_a_curve_beyond_the_corner_runs_along_the_axes() -> None:
 def test_steps_in_both_rates_are_straight_in_the_rates(points: list[tuple[int, int]]) -> None:
     miss = np.array([0, *sorted(m for m, _ in points), 20]) / 20
     false_alarm = np.array([20, *sorted((f for _, f in points), reverse=True), 0]) / 20
-    x, y = curves.probit_curve(miss, false_alarm)
+    x, y = panels.probit_curve(miss, false_alarm)
     assert np.all(np.isfinite(x)) and np.all(np.isfinite(y))
     assert np.all(np.diff(x) <= 1e-9) and np.all(np.diff(y) >= -1e-9)
     # Along the way, u = miss - false alarm tells the place on the polyline of the rates.
@@ -193,7 +201,7 @@ def test_steps_in_both_rates_are_straight_in_the_rates(points: list[tuple[int, i
 
 def test_tied_scores_of_chance_are_the_diagonal() -> None:
     one = line(TrialScores([1.0] * 5, [1.0] * 9))
-    x, y = curves.probit_curve(one.miss, one.false_alarm)
+    x, y = panels.probit_curve(one.miss, one.false_alarm)
     np.testing.assert_allclose(x, -y, atol=1e-6)
     assert np.abs(np.diff(x)).max() < 1.1 * np.abs(x).max() and x.size > 20
 
@@ -203,5 +211,5 @@ def test_records_without_points_are_omitted(tmp_path: Path) -> None:
         record_of(tmp_path, "B1", "ignorant", scores_of(1.0), without=["det_miss"]),
         record_of(tmp_path, "B2", "ignorant", scores_of(1.0)),
     ]
-    (drawn,) = curves.det_figures(data_of_records(tmp_path, records))
+    (drawn,) = figures.det_figures(data_of_records(tmp_path, records))
     assert [c.name for c in drawn.plot.curves] == ["B2"]

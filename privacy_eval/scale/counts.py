@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError
-from .arguments import as_array
-from .eer import equal_rate, hull
-from .linkability import MAX_BINS, TARGETS_PER_BIN
-from .llr import cllr_of_blocks, softplus
-from .pav import FloatArray, Groups, IntArray, pav, with_laplace
+from ..metrics.arguments import as_array
+from ..metrics.eer import equal_rate, hull
+from ..metrics.linkability import MAX_BINS, TARGETS_PER_BIN
+from ..metrics.llr import cllr_of_blocks, softplus
+from ..metrics.pav import FloatArray, Groups, IntArray, pav, with_laplace
 
 #: Bits of a key; with all of them counts are exact.
 KEY_BITS = 32

@@ -4,20 +4,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from figure_data import APART, ODD, data_of_records, record_of, scores_of, simulated
 from metrics.golden import load
+from report.figures.figure_data import APART, ODD, data_of_records, record_of, scores_of, simulated
 from scipy.integrate import trapezoid
 
+from privacy_eval.curves.figures import linkability_figures
 from privacy_eval.metrics import TrialScores, linkability
 from privacy_eval.metrics.registry import score_curves
-from privacy_eval.report.figures import curves as figures_of
 from privacy_eval.report.figures.drawing import Drawing, write
+from privacy_eval.report.figures.panels import linkability_panel
 from privacy_eval.report.figures.plot import Plot
 
 
 def test_systems_in_rows_and_attack_models_in_columns(tmp_path: Path) -> None:
     data = simulated(tmp_path, {"B1": 0.0, ODD: 1.0})
-    (drawn,) = figures_of.linkability_figures(data)
+    (drawn,) = linkability_figures(data)
     assert drawn.name == "linkability_libri_test_f"
     left = [a for a in drawn.canvas.axes if a.get_title()]
     right = [a for a in drawn.canvas.axes if not a.get_title()]
@@ -40,7 +41,7 @@ def test_systems_in_rows_and_attack_models_in_columns(tmp_path: Path) -> None:
 def test_panels_show_the_terms_of_d_sys(apart: float) -> None:
     scores = scores_of(apart, 2000)
     value = linkability(scores).value
-    panel = figures_of.linkability_panel(score_curves(scores), value, "x")
+    panel = linkability_panel(score_curves(scores), value, "x")
     curves = {c.name: c for c in panel.curves}
     local, target = curves["local D(s)"], curves["target: histogram"]
     for name in ("target", "nontarget"):
@@ -57,7 +58,7 @@ def test_panels_show_the_terms_of_d_sys(apart: float) -> None:
 def test_outliers_do_not_compress_the_rest() -> None:
     usual = scores_of(1.0, 8000)
     scores = TrialScores(usual.target, np.append(usual.nontarget, 1e4))
-    panel = figures_of.linkability_panel(score_curves(scores), 0.0, "x")
+    panel = linkability_panel(score_curves(scores), 0.0, "x")
     assert panel.x_limits[1] < 1e3
 
 
@@ -68,7 +69,7 @@ def test_missing_attack_models_leave_a_gap(tmp_path: Path) -> None:
         record_of(tmp_path, "B2", "lazy-informed", scores_of(1.0)),
         record_of(tmp_path, "K2", "ignorant", scores_of(1.0), without=["density_target"]),
     ]
-    (drawn,) = figures_of.linkability_figures(data_of_records(tmp_path, records))
+    (drawn,) = linkability_figures(data_of_records(tmp_path, records))
     shape = [[p is not None for p in row] for row in drawn.plot.rows]
     assert shape == [[False, True], [True, True]]
     assert len(drawn.canvas.axes) == 2 * 3
@@ -78,7 +79,7 @@ def test_missing_attack_models_leave_a_gap(tmp_path: Path) -> None:
 
 def test_many_systems_are_split_over_several_figures(tmp_path: Path) -> None:
     data = simulated(tmp_path, {f"S{i}": i / 5 for i in range(6)}, ("ignorant",))
-    drawn = list(figures_of.linkability_figures(data))
+    drawn = list(linkability_figures(data))
     assert [d.name for d in drawn] == [f"linkability_libri_test_f_{i}" for i in (1, 2)]
     assert [len(d.plot.rows) for d in drawn] == [3, 3]
 
@@ -86,6 +87,6 @@ def test_many_systems_are_split_over_several_figures(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", ["beyond_float32", "perfectly_separated", "one_bin_of_ties"])
 def test_odd_scores_are_drawn(tmp_path: Path, name: str) -> None:
-    panel = figures_of.linkability_panel(score_curves(load(name).scores), 0.5, "x")
+    panel = linkability_panel(score_curves(load(name).scores), 0.5, "x")
     plot = Plot(((panel,),), legend="bottom")
     assert all(path.stat().st_size > 1000 for path in write(Drawing("x", "", plot), tmp_path))

@@ -182,6 +182,6 @@ def test_names_of_a_recipe_are_separated_by_blanks(tmp_path: Path) -> None:
     from privacy_eval.cli import parser
 
     config = lines_to(tmp_path / "options.conf", ["--confirm=original:vctk team"])
-    for verb in ("stage check", "stage collect", "tables", "figures", "report"):
+    for verb in ("check", "stage collect", "tables", "figures", "report"):
         words = expand_config(verb, parser(verb), ["--config", str(config)])[1]
         assert words.count("--confirm=original:vctk") == words.count("--confirm=team") == 1

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support import ROOT, cli, ok
 
-from privacy_eval.check import selftest
-from privacy_eval.check.selftest import agreeing_digits, run_selftest
+from privacy_eval.cli import selftest
+from privacy_eval.cli.selftest import agreeing_digits, run_selftest
 
 GOLDEN = ROOT / "tests/data/golden"
 
