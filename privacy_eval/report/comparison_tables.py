@@ -307,9 +307,7 @@ def table_of_blocks(
     filled = replace(
         table, groups=tuple(groups), headings=headings, bold=frozenset(bold), exact=exact
     )
-    whole = table_of_systems(filled, cells, systems)
-    resampled = {s for block in blocks for s in block.resampled if intervals}
-    return with_bounds(whole, resampled) if resampled else whole
+    return table_of_systems(filled, cells, systems)
 
 
 def _ranked(line: Line, systems: Sequence[str]) -> dict[int, float]:
@@ -434,12 +432,6 @@ def text_with_interval(cell: Row | None) -> str:
     bounds = interval_of(cell) if cell is not None else None
     interval = describe(cell["metric"]).interval(bounds) if cell is not None and bounds else ""
     return f"{cell_text(cell)} {interval}".rstrip()
-
-
-def with_bounds(table: Table, systems: Collection[str]) -> Table:
-    """Mark the columns of the systems with intervals, whose bounds are columns in CSV."""
-    columns = (replace(c, interval=c.title in systems) for c in table.columns)
-    return replace(table, columns=tuple(columns))
 
 
 def exact_cells(

@@ -37,7 +37,7 @@ def attackers_table(data: ReportData) -> Table | None:
         return None
     titles = list(dict.fromkeys(a["title"] for row in rows for a in row.attackers))
     corrected = any(row.strongest is not None for row in rows)
-    extra = [Column("Corrected", interval=True, rule=True)] if corrected else []
+    extra = [Column("Corrected", rule=True)] if corrected else []
     columns = (*aligned("l", "System", "Split"), *map(Column, titles), *extra)
     groups, bold, number = [], set(), 0
     for split in dict.fromkeys(row.split for row in rows):
@@ -135,7 +135,7 @@ def pairs_table(data: ReportData, system: str) -> Table:
         (
             *aligned("l", "Split", "Attacker"),
             Column("Other", align="l", rule=True),
-            Column("Difference", interval=True),
+            Column("Difference"),
             Column("p"),
             Column("p (Holm)"),
             Column("The first is", align="l"),
@@ -205,13 +205,7 @@ def main_results_table(data: ReportData) -> Table | None:
     ):
         notes.append("95 % interval: only where every condition of the protocol has replicates")
     notes += data.narrow_intervals
-    resampled = {
-        key
-        for _, means in evaluated
-        for key in _WITH_INTERVAL
-        if key in means and interval_of(means[key])
-    }
-    titles = [Column(describe(key).column.title, interval=key in resampled) for key in keys]
+    titles = [Column(describe(key).column.title) for key in keys]
     rated = (a["system"] for a, m in evaluated if m["wer"]["value"] and not interval_of(m["wer"]))
     notes += words_not_resampled(data, map(system_column, dict.fromkeys(rated)))
     notes += strongest_attacker_notes(data)

@@ -84,13 +84,13 @@ def _columns(
     columns += [Column("Source")] if mixed else []
     short = title.removeprefix(_ZEBRA), latex and latex.removeprefix(_ZEBRA)
     resampled = bool(ranking.replicates)
-    columns.append(Column(*short, interval=attacked and resampled))
+    columns.append(Column(*short))
     columns += [Column("95 % interval")] if resampled and not attacked else []
     if attacked:
         columns += [Column("Lowest", rule=True), Column("Attacker", align="l")]
-        columns.append(Column("Corrected", interval=True))
+        columns.append(Column("Corrected"))
     if resampled and not ranking.by_strongest:
-        columns.append(Column("To the next", rule=True, interval=attacked))
+        columns.append(Column("To the next", rule=True))
         columns += [*([] if attacked else [Column("95 % interval")]), Column("p")]
     return (*columns, Column("Statement", align="l")) if stated else tuple(columns)
 

@@ -116,8 +116,7 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
     own = {t["system"] for t in compared} & data.cells.own
     columns = [Column("System", align="l"), Column(describe(protocol.eer).column.title)]
     for m in metrics:
-        resampled = any(interval_of(t["utility"].get(m, {})) for t in compared)
-        columns += [Column(describe(m).column.title, interval=resampled), Column("Rank")]
+        columns += [Column(describe(m).column.title), Column("Rank")]
     if own and len(own) < len(compared):
         columns.insert(1, Column("Source"))
         for group in groups:
