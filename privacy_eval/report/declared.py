@@ -35,7 +35,6 @@ from ..results.measurements import (
     ADDED,
     CIRCUMSTANCES,
     COUNTS,
-    FURTHER,
     LEFT_OUT,
     PRESENT,
     TITLES,
@@ -48,7 +47,7 @@ from ..results.measurements import (
 from ..wings import OR_ABSENT
 from .notes import caveat_notes, evaluated_note, interval_notes
 from .split_tables import value_text
-from .table import SIDE_BY_SIDE, Column, Key, Table, aligned, nonempty
+from .table import SIDE_BY_SIDE, Column, Key, Table, nonempty
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Shown:
     most : int
         The table is left to results.csv if a pivot has more values.
     optional : bool
-        Left out where no row has a value.
+        Left out where no row has what is shown.
     align : str
     sparse, rule : bool
         As of `Column`.
@@ -127,6 +126,8 @@ class Declared:
         Headings of blocks by these values, in their order.
     bold_means : str
     intervals : bool
+    blank : str
+        In cells that nothing is known of; "" of splits.
     turned : bool
         As of `Table`; rows by attack model always are.
     """
@@ -147,6 +148,7 @@ class Declared:
     headings: Mapping[str, str] = field(default_factory=dict)
     bold_means: str = ""
     intervals: bool = True
+    blank: str = NOT_AVAILABLE
     turned: bool = False
 
 
@@ -172,19 +174,17 @@ def read_entries(path: Path, *, bundled: bool = False) -> tuple[Declared, ...]:
     entries = from_plain(_Entries, plain, str(path)).tables
     for entry in entries:
         where = f"{path}: table {printable(entry.name)}"
-        _check(entry, where, FURTHER if bundled else ())
         if not bundled:
+            _check(entry, where)
             _check_words(entry, where)
             _check_rows(entry, where)
-            if entry.layout and "system" not in (*entry.rows, *entry.blocks, entry.each):
-                raise PrivacyEvalError(f"{where}: layout: blocks or rows must have system")
     return entries
 
 
-def _check(entry: Declared, where: str, further: Iterable[str]) -> None:
+def _check(entry: Declared, where: str) -> None:
     """Refuse names that no measurement can have."""
     shown = (name for c in entry.columns for name in (c.pivot, *c.show.split("/"), *c.where))
-    columns = {*CIRCUMSTANCES, *COUNTS, *VALUES, *further, "tag", "kind", "", *_TEXTS}
+    columns = {*CIRCUMSTANCES, *COUNTS, *VALUES, "tag", "kind", "", *_TEXTS}
     for names, known in (
         ((*entry.select, *entry.without, entry.each, *entry.blocks, *shown), columns),
         (entry.rows, columns | _KEYS.keys()),
@@ -193,8 +193,9 @@ def _check(entry: Declared, where: str, further: Iterable[str]) -> None:
             if name not in known:
                 expected = known_names(name, known) + OR_ABSENT
                 raise PrivacyEvalError(f"{where}: {printable(name)}: {expected}")
-    if entry.layout and "data_set" not in (*entry.blocks, *entry.rows):
-        raise PrivacyEvalError(f"{where}: layout: blocks or rows must have data_set")
+    for name in ("data_set", "system") if entry.layout else ():
+        if name not in (*entry.blocks, *entry.rows):
+            raise PrivacyEvalError(f"{where}: layout: blocks or rows must have {name}")
     if entry.headings and not entry.blocks:
         raise PrivacyEvalError(f"{where}: headings: of which blocks is missing")
     if not re.fullmatch(r"[\w.{}+-]+", entry.name, re.ASCII):
@@ -215,17 +216,22 @@ def _check_words(entry: Declared, where: str) -> None:
 
 def _check_rows(entry: Declared, where: str) -> None:
     """Refuse what identifies rows but would be in no column."""
-    named, shown = {**_KEYS, **_added()}, {n for c in entry.columns for n in c.show.split("/")}
+    shown = {n for c in entry.columns for n in c.show.split("/")}
     for name in entry.rows:
-        if name not in (*named, *shown) and not (entry.layout and name == "data_set"):
+        if name not in (*_KEYS, *shown) and not (entry.layout and name == "data_set"):
             raise PrivacyEvalError(
-                f"{where}: rows: {name}: expected {', '.join(named)}, or what a column shows"
+                f"{where}: rows: {name}: expected {', '.join(_KEYS)}, or what a column shows"
             )
 
 
 def bundled_entries(name: str) -> tuple[Declared, ...]:
     """Return the entries of a file of conf/tables."""
     return read_entries(resource("conf/tables") / f"{name}.yaml", bundled=True)
+
+
+def entry_of(name: str, file: str = "systems") -> Declared:
+    """Return an entry of a file of conf/tables."""
+    return next(entry for entry in bundled_entries(file) if entry.name == name)
 
 
 def tables_of_ones_own(data: ReportData) -> list[Table]:
@@ -312,7 +318,10 @@ def _ordered(protocol: Protocol, name: str, values: Iterable[Any]) -> list[Any]:
 
 
 def declared_table(
-    entry: Declared, measurements: Measurements, words: Mapping[str, str]
+    entry: Declared,
+    measurements: Measurements,
+    words: Mapping[str, str],
+    notes: Sequence[str] = (),
 ) -> Table | None:
     """Return the table of an entry, None without rows, of measurements in their order.
 
@@ -320,8 +329,10 @@ def declared_table(
     ----------
     words : mapping
         What fills the texts.
+    notes : sequence of str
+        Further ones.
     """
-    table = _Rendering(None, entry, _selected(measurements, entry), words).table()
+    table = _Rendering(None, entry, _selected(measurements, entry), words).table(notes)
     return table if table.groups else None
 
 
@@ -380,9 +391,14 @@ class _Rendering:
     def _list(self) -> Table:
         """Make the rows: a line for each value of what identifies them."""
         entry, data = self.entry, self.data
-        known = {**_KEYS, **_added()}
-        keys = [known[name] for name in entry.rows if name in known and data is not None]
-        heads = [head for key in keys for head in key.heads(self.words, data)]
+        keys = [name for name in entry.rows if name in _KEYS and data is not None]
+        if "recognizer" in keys and not any(recognizer(r, self._protocol) for r in self.rows):
+            keys.remove("recognizer")
+        heads = [
+            Column(title.format(**self.words), align="l", sparse=key != "group")
+            for key in keys
+            for title in _KEYS[key]
+        ]
         columns = list(itertools.chain.from_iterable(map(self._column, entry.columns)))
         shown = self.rows if all(self._fits(c) for c in entry.columns) else Measurements.of([])
         blocks: dict[Key, list[Key]] = {}
@@ -394,7 +410,7 @@ class _Rendering:
                 number = sum(map(len, blocks.values()))
                 low = (i for i, cell in enumerate(cells, len(heads)) if _is_bold(*cell))
                 bold |= {(number, i) for i in low}
-                identity = (text for key in keys for text in key.cells(of[0], data))
+                identity = (t for key in keys for t in _identity(key, of[0], self._protocol))
                 blocks.setdefault(block, []).append((*identity, *texts))
         titles = [entry.headings.get(block[0], block[0]) for block in blocks if entry.headings]
         return Table(
@@ -527,19 +543,19 @@ class _Rendering:
 
     def _column(self, shown: Shown) -> Iterator[tuple[Column, Shown, object]]:
         """Yield a column, or one for each value of its pivot."""
-        of_metric = self.rows.select(metric=shown.metric)
-        if shown.optional and not len(of_metric.select(value=PRESENT)):
+        of = self.rows.select(metric=shown.metric) if shown.metric else self.rows
+        if shown.optional and not len(of.select(**{shown.show or "value": PRESENT})):
             return
         for value in self._pivoted(shown) if shown.pivot else [None]:
-            of = self._label(shown.pivot, value) if shown.pivot else Label("")
+            title = self._label(shown.pivot, value) if shown.pivot else Label("")
             if shown.metric and value is None:
-                of = metric_of(shown.metric).column
+                title = metric_of(shown.metric).column
             elif shown.show in TITLES and value is None:
-                of = Label(TITLES[shown.show])
+                title = Label(TITLES[shown.show])
             yield (
                 Column(
-                    shown.title.format(of.title, **self.words) if shown.title else of.title,
-                    _latex(shown.title or "{}", of.latex),
+                    shown.title.format(title.title, **self.words) if shown.title else title.title,
+                    _latex(shown.title or "{}", title.latex),
                     align="c" if self.entry.layout else shown.align,
                     sparse=shown.sparse,
                     rule=shown.rule,
@@ -550,13 +566,12 @@ class _Rendering:
 
     def _cell(self, shown: Shown, own: Sequence[Row]) -> str:
         """Format a cell from its rows."""
-        blank = "" if self.entry.layout or shown.pivot in _OF_SOME else NOT_AVAILABLE
+        blank = "" if self.entry.layout or shown.pivot in _OF_SOME else self.entry.blank
         if shown.show in _TEXTS or not shown.show:
             form = _TEXTS.get(shown.show, functools.partial(self._value, shown=shown))
             chosen = sorted(own, key=_number) if shown.at == "range" else own
             ends = (chosen[0], chosen[-1]) if shown.at == "range" and own else chosen[:1]
-            text = "\u2013".join(map(form, ends))
-            return text or ("" if own and shown.show == "printed" else blank)
+            return "\u2013".join(map(form, ends)) or blank
         if shown.at == "range":
             numbers = sorted(r[shown.show] for r in own)
             return " to ".join(dict.fromkeys(map(str, (numbers[0], numbers[-1]))))
@@ -585,8 +600,12 @@ class _Rendering:
 
     def _label(self, pivot: str, value: object) -> Label:
         """Return the title of a column for a value."""
+        if isinstance(value, Label):
+            return value
         if pivot == "metric":
             return metric_of(str(value)).column
+        if self.data is None:
+            return Label(str(value))
         if pivot == "language_model":
             several = len(self._protocol.recognition.language_models) > 1
             wer, model = metric_of("wer").column.title, str(value)
@@ -605,7 +624,7 @@ class _Rendering:
         caveats = (
             withholding_caveat(r.get("caveats", {}), r["metric"])
             for r in self.rows
-            if r["metric"] in metrics
+            if r.get("metric") in metrics - {""}
         )
         yield from (note_of(c) for c in dict.fromkeys(caveats) if c is not None)
 
@@ -631,7 +650,8 @@ def _own(shown: Shown, value: object, rows: Sequence[Row]) -> list[Row]:
 
 def _is_bold(shown: Shown, own: Sequence[Row]) -> bool:
     p = own[0].get("p_corrected" if shown.show == "p_corrected" else "p") if own else None
-    return p is not None and shown.bold_below is not None and p < shown.bold_below
+    low = p is not None and shown.bold_below is not None and p < shown.bold_below
+    return low or (shown.show == "printed" and any(row.get("is_bold") for row in own))
 
 
 def _difference(row: Row) -> str:
@@ -707,43 +727,22 @@ def _sets(protocol: Protocol) -> list[str]:
     return list(dict.fromkeys((*protocol.table_rows, *decoded)))
 
 
-@dataclass(frozen=True)
-class _KeyColumns:
-    """Columns that identify rows, of the words and `ReportData`: their heads, and their cells of a
-    row."""
-
-    heads: Callable[[Mapping[str, str], Any], Sequence[Column]]
-    cells: Callable[[Row, Any], Sequence[str]]
+def _trial_set(row: Row, protocol: Protocol) -> Key:
+    return protocol.data_set(row["data_set"]).row_name(row["split"]), row["gender"]
 
 
-def _left(*titles: str) -> Callable[[Mapping[str, str], Any], Sequence[Column]]:
-    return lambda words, data: aligned("l", *titles, sparse=True)
-
-
-def _trial_set(row: Row, data: ReportData) -> Key:
-    return data.protocol.data_set(row["data_set"]).row_name(row["split"]), row["gender"]
-
-
-def _attack(row: Row, data: ReportData) -> Key:
+def _attack(row: Row, protocol: Protocol) -> Key:
     """Name the attack model, and any attacker other than the challenge's own."""
-    titles = {a.id: a.title for a in data.protocol.attack_models}
+    titles = {a.id: a.title for a in protocol.attack_models}
     own = row.get("attacker", "") in ("", *CHALLENGE_ATTACKERS)
     by = "" if own else f" ({row['attacker']})"
     flag = "*" * (row.get("averaged") == "scores")
     return (f"{titles.get(row.get('attack_model', ''), '')}{by}{flag}",)
 
 
-def _decoded_set(row: Row, data: ReportData) -> Key:
-    (of_set,) = (d for d in data.protocol.recognition.data_sets if d.id == row["data_set"])
+def _decoded_set(row: Row, protocol: Protocol) -> Key:
+    (of_set,) = (d for d in protocol.recognition.data_sets if d.id == row["data_set"])
     return (of_set.row_name(row["split"]),)
-
-
-def _recognizers(data: ReportData) -> bool:
-    return any(recognizer(row, data.protocol) for row in data.measurements.select(metric="wer"))
-
-
-def _recognizer(row: Row, data: ReportData) -> Sequence[str]:
-    return [recognizer(row, data.protocol)] if _recognizers(data) else []
 
 
 def _circumstance(key: str) -> str:
@@ -751,32 +750,32 @@ def _circumstance(key: str) -> str:
     return {"attack": "attack_model", "speech": "trial", "recognizer": "asr_model"}.get(key, key)
 
 
-#: Columns that identify rows; what is not here is among the columns of the entry, if it is shown.
-_KEYS: Mapping[str, _KeyColumns] = {
-    "trial_set": _KeyColumns(_left("Trial set", "Gen"), _trial_set),
-    "system": _KeyColumns(_left("System"), lambda row, data: (row["system"],)),
-    "attack": _KeyColumns(_left("Attack model"), _attack),
-    "attacker": _KeyColumns(_left("Attacker"), lambda row, data: (row["attacker"],)),
-    "group": _KeyColumns(
-        lambda words, data: aligned("l", words["group_by"]), lambda row, data: (row["group"],)
-    ),
-    "threshold": _KeyColumns(
-        _left("FMR of all"), lambda row, data: (f"{100 * float(row['threshold']):g} %",)
-    ),
-    "decoded_set": _KeyColumns(_left("Data set"), _decoded_set),
-    "speech": _KeyColumns(_left("Speech"), lambda row, data: (row["trial"],)),
-    "recognizer": _KeyColumns(
-        lambda words, data: aligned("l", *["Recognizer"] * _recognizers(data), sparse=True),
-        _recognizer,
-    ),
+#: Titles of the columns of what identifies rows; what is not here is among the columns of the
+#: entry, if it is shown.
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    "trial_set": ("Trial set", "Gen"),
+    "system": ("System",),
+    "attack": ("Attack model",),
+    "attacker": ("Attacker",),
+    "group": ("{group_by}",),
+    "threshold": ("FMR of all",),
+    "decoded_set": ("Data set",),
+    "speech": ("Speech",),
+    "recognizer": ("Recognizer",),
+    **{name: (title,) for name, title in ADDED.items()},
+}
+
+#: Their cells of a row, unless they are the circumstance itself.
+_CELLS: Mapping[str, Callable[[Row, Protocol], Key]] = {
+    "trial_set": _trial_set,
+    "attack": _attack,
+    "threshold": lambda row, _: (f"{100 * float(row['threshold']):g} %",),
+    "decoded_set": _decoded_set,
+    "recognizer": lambda row, protocol: (recognizer(row, protocol),),
 }
 
 
-def _added() -> dict[str, _KeyColumns]:
-    """Return the columns of circumstances that wings add."""
-
-    def cells(name: str, row: Row, data: ReportData) -> Sequence[str]:
-        return (str(row.get(name, "")),)
-
-    partial = functools.partial
-    return {n: _KeyColumns(_left(title), partial(cells, n)) for n, title in ADDED.items()}
+def _identity(name: str, row: Row, protocol: Protocol) -> Key:
+    """Return the cells of what identifies a row."""
+    form = _CELLS.get(name)
+    return form(row, protocol) if form else (str(row.get(_circumstance(name), "")),)

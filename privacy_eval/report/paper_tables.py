@@ -12,9 +12,8 @@ from ..errors import PrivacyEvalError, enumerated
 from ..metrics import METRICS, Label, Metric
 from ..metrics.caveats import note_of
 from ..numbers.cells import ORIGINAL_COLUMN
-from ..numbers.means import decoded_sets
+from ..numbers.means import UTILITY, decoded_sets
 from ..numbers.report_data import ReportData
-from ..numbers.trade_offs import UTILITY
 from ..protocol.protocol import THRESHOLDS, AttackModel, PaperTable, Protocol
 from .attackers_in_words import overestimates
 from .comparison_tables import (

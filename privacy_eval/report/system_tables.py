@@ -12,15 +12,13 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
 from typing import Any
 
-from ..choices import grouped
 from ..errors import counted
 from ..io.files import file_names
 from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind
 from ..metrics.identification import OF_SPEAKERS, singling_out_chance
-from ..numbers.cells import interval_of, is_withheld
+from ..numbers.cells import interval_of
 from ..numbers.groups import lacking_groups
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import CHALLENGE_ATTACKERS
@@ -83,8 +81,9 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
         speakers_table(folder, name),
         identification_speakers_table(folder, name),
         attribute_table(folder.results, name),
-        *([pairs_table(data, system)] if is_first else ()),
     ]
+    if is_first and (pairs := pairs_table(data, system)) is not None:
+        tables.append(pairs)
     # The first table of each column of groups says what the tree does not tell of it.
     for column in folder.group_columns:
         of_column = (n for n, t in enumerate(tables) if t.title.startswith(f"By {column}"))
@@ -115,20 +114,20 @@ def _strongest(data: ReportData, system: str, *_: object) -> Part:
     attacks = {a.id for a in protocol.attack_models if not a.is_original}
     values = whole.cells.rows.select(attack_model=attacks)
     sets = values.groups(*place)
-    several = [key for key, of in sets.items() if len({row["attack_model"] for row in of}) > 1]
+    several = [of for of, rows in sets.items() if len({row["attack_model"] for row in rows}) > 1]
+    shown = ("attack_model", "metric", "value", "caveats")
+    keys = [protocol.shown(k) for k, m in of_kind("scores").items() if m.best and m.strongest]
+    plain = ({n: row.get(n) for n in (*place, *shown)} for row in values.select(metric=keys))
+    every = Measurements.of(plain)
+    least = every.strongest("attack_model") if len(every) else every
     rows = []
-    for metric in (m for m in of_kind("scores").values() if m.best and m.strongest):
-        key = protocol.shown(metric.key)
-        valid = (row for row in values.select(metric=key) if not is_withheld(row))
-        of_sets = grouped(valid, itemgetter(*place))
+    for key in least.values("metric"):
+        of_sets = least.select(metric=key).groups(*place)
         for of in several if not of_sets.keys().isdisjoint(several) else ():
-            chosen = min if metric.best == "higher" else max
-            row = chosen(of_sets.get(of, ()), key=itemgetter("value"), default=None)
-            text = (
-                f"{metric.format(row['value'], detailed=True)} {row['attack_model']}" if row else ""
-            )
-            shown = {"metric": key, "printed": text or NOT_AVAILABLE}
-            rows.append({**dict(zip(place, of, strict=True)), **shown})
+            text = NOT_AVAILABLE
+            for row in of_sets.get(of, ()):
+                text = f"{describe(key).format(row['value'], detailed=True)} {row['attack_model']}"
+            rows.append({**dict(zip(place, of, strict=True)), "metric": key, "printed": text})
     records = [r for r in whole.results.verification if r.condition.attack_model in attacks]
     notes = [evaluated_note(records, protocol.variant)]
     if data.others:
