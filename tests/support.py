@@ -43,13 +43,14 @@ from privacy_eval.results.challenge_text import import_results_txt
 from privacy_eval.results.measurements import Measurements, Row
 from privacy_eval.results.outputs import output_files
 from privacy_eval.results.record_files import RESULTS_NOTE
-from privacy_eval.results.records import Results, VerificationRecord, merge
+from privacy_eval.results.records import Results, RowsRecord, VerificationRecord, merge
 from privacy_eval.stages.access import (
     AsvSystems,
     Experiment,
     TreeAccess,
     systems_under_test,
 )
+from privacy_eval.tree.conditions import Condition
 from privacy_eval.tree.discovery import find_systems
 
 Record = TypeVar("Record", bound=Any)
@@ -91,6 +92,14 @@ class Run:
     code: int
     out: str
     err: str
+
+
+def rows_record(
+    kind: str, condition: Condition, rows: Iterable[Mapping[str, Any]], **facts: object
+) -> RowsRecord:
+    """A record of rows, whose blanks are left out."""
+    stored = ({name: v for name, v in row.items() if v is not None} for row in rows)
+    return RowsRecord(condition, kind, tuple(stored), facts)
 
 
 def changed(record: Record, **values: object) -> Record:

@@ -12,6 +12,7 @@ data" (anonymeter).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,7 +109,7 @@ class Inferences(Printed, dict[str, AttributeInference]):
     @property
     def notes(self) -> list[str]:
         """What so few speakers cannot tell."""
-        return [*filter(None, [few_speakers(self.label_of_speaker)])]
+        return [*filter(None, [few_speakers(Counter(self.label_of_speaker.values()))])]
 
     def to_rows(self) -> list[dict[str, Any]]:
         """List UAR, mutual information (bits) and risk with their intervals."""
@@ -227,12 +228,13 @@ def reported_situation(results: Mapping[str, AttributeInference]) -> str:
     return max(attacks, key=lambda name: results[name].uar) if attacks else SITUATIONS[0]
 
 
-def few_speakers(label_of_speaker: Mapping[str, str]) -> str | None:
+def few_speakers(classes: Mapping[str, int]) -> str | None:
     """Describe why so few speakers carry little, if they do.
 
     Parameters
     ----------
-    label_of_speaker : mapping of str to str
+    classes : mapping of str to int
+        Numbers of speakers by label.
 
     Returns
     -------
@@ -240,15 +242,14 @@ def few_speakers(label_of_speaker: Mapping[str, str]) -> str | None:
 
     Examples
     --------
-    >>> few_speakers({"a": "f", "b": "m"})
+    >>> few_speakers({"f": 1, "m": 1})
     '2 speakers (1 of f): too few for a claim about others; ...'
     """
-    names = list(label_of_speaker.values())
-    least = min(sorted(set(names)), key=names.count)
-    if len(names) >= LEAST_SPEAKERS and names.count(least) >= LEAST_OF_A_CLASS:
+    speakers, least = sum(classes.values()), min(sorted(classes), key=classes.__getitem__)
+    if speakers >= LEAST_SPEAKERS and classes[least] >= LEAST_OF_A_CLASS:
         return None
     return (
-        f"{len(names)} speakers ({names.count(least)} of {least}): too few for a claim about "
+        f"{speakers} speakers ({classes[least]} of {least}): too few for a claim about "
         f"others; {LEAST_SPEAKERS}, and {LEAST_OF_A_CLASS} of each class, would say more"
     )
 

@@ -350,13 +350,14 @@ def _scores(arguments: argparse.Namespace) -> Found:
 def _plot(arguments: argparse.Namespace, curve: AmountCurve) -> None:
     if arguments.plot is None:
         return
+    from ..numbers.disclosures import by_length
     from ..report.figures.drawing import Drawing, write
     from ..report.figures.identification import amount_plot
+    from ..results.measurements import Measurements
 
     file: Path = arguments.plot
-    drawing = Drawing(
-        file.stem, "Error rates by the amount of speech.", amount_plot({"": curve.equal})
-    )
+    rows = by_length(Measurements.of(curve.to_rows()), speakers="equal")
+    drawing = Drawing(file.stem, "Error rates by the amount of speech.", amount_plot({"": rows}))
     write(drawing, file.parent, [file.suffix[1:]])
 
 

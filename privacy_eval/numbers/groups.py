@@ -9,16 +9,16 @@ from ..choices import grouped
 from ..protocol.protocol import Protocol
 from ..results.measurements import Row
 from ..results.records import (
-    AmountRecord,
     IdentificationRecord,
     Record,
     Results,
+    RowsRecord,
     SimilarityRecord,
     VerificationRecord,
 )
 
 OfSet = TypeVar(
-    "OfSet", bound=VerificationRecord | SimilarityRecord | IdentificationRecord | AmountRecord
+    "OfSet", bound=VerificationRecord | SimilarityRecord | IdentificationRecord | RowsRecord
 )
 
 

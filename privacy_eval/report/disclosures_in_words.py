@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from ..asv.attributes import few_speakers
 from ..choices import SITUATIONS, grouped
 from ..errors import counted
 from ..metrics import METRICS
-from ..metrics.amount import Amount
 from ..metrics.groups import MIN_TESTED
 from ..metrics.identification import singling_out_chance
 from ..numbers.disclosures import (
     ONE_SESSION,
     attribute_records,
     condition_text,
+    inferred,
+    is_of_one_session,
+    rate_at,
+    seconds_at,
     with_most_speech,
 )
 from ..numbers.groups import lacking_groups, main_split
 from ..numbers.identification import Overlap, overlaps, percent, rate_of
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, CHALLENGE_ATTACKERS, ORIGINAL, Protocol
-from ..results.measurements import Measurements, Row
-from ..results.records import AmountRecord
+from ..results.measurements import PRESENT, Measurements, Row
+from ..results.records import RowsRecord
 
 #: A group that people ask about.
 _LARGE = 1000
@@ -225,59 +229,54 @@ def _singled(out: Row) -> str:
 def amount_sentences(data: ReportData) -> list[str]:
     """Say of each system how much more an attacker with more speech finds."""
     sentences = []
-    for record, number in with_most_speech(data.results):
-        first, last = record.equal[0], record.equal[-1]
-        if first.length == last.length or first.rank1 is None or last.rank1 is None:
+    for record, lengths, number in with_most_speech(data.results):
+        first, last = lengths[0], lengths[-1]
+        if len(lengths) == 1 or rate_at(first) is None:
             continue
-        more, less = (_found(a) for a in (last, first))
+        longest, shortest = last["rank1"], first["rank1"]
         sentences.append(
-            f"{record.condition.system}: with {counted(last.length, 'sentence')}{_seconds(last)} "
-            f"instead of {first.length}{_seconds(first)}, the right one of {record.n_enrolled} "
-            f"enrolled people is found {more} instead of {less} of the time "
-            f"({condition_text(data.protocol, record)}; {counted(last.speakers, 'speaker')}; the "
-            f"attack that finds most of {number}, so partly by chance{_by_session(record)})"
+            f"{record.condition.system}: with {counted(longest['sentences'], 'sentence')}"
+            f"{_seconds(last)} instead of {shortest['sentences']}{_seconds(first)}, the right one "
+            f"of {record.facts['n_enrolled']} enrolled people is found {rate_of(longest)} instead "
+            f"of {rate_of(shortest)} of the time ({condition_text(data.protocol, record)}; "
+            f"{counted(longest['n_speakers'], 'speaker')}; the attack that finds most of {number}, "
+            f"so partly by chance{_by_session(record)})"
         )
     return sentences
 
 
-def _seconds(amount: Amount) -> str:
-    return "" if amount.seconds is None else f" ({amount.seconds:.3g} s)"
+def _seconds(of_length: Mapping[str, Row]) -> str:
+    seconds = seconds_at(of_length)
+    return "" if seconds is None else f" ({seconds:.3g} s)"
 
 
-def _by_session(record: AmountRecord) -> str:
+def _by_session(record: RowsRecord) -> str:
     """Say what the longest tests within one session find, or that there are no others."""
-    if record.is_of_one_session:
+    if is_of_one_session(record):
         return f"; {ONE_SESSION}"
-    longer = [
-        (one, whole)
-        for one, whole in zip(record.one_session, record.any_session, strict=True)
-        if one.length > 1
-    ]
-    if not longer:
+    rows = record.measurements.select(metric="rank1", session=("one", "any"), value=PRESENT)
+    pairs = [pair for _, pair in sorted(rows.groups("sentences").items()) if len(pair) == 2]
+    if not pairs or pairs[-1][0]["sentences"] == 1:
         return ""
-    one, whole = longer[-1]
+    one, whole = pairs[-1]
     return (
-        f"; with {counted(one.length, 'sentence')} of one session {_found(one)}, of any session "
-        f"{_found(whole)}, of {counted(one.speakers, 'speaker')}"
+        f"; with {counted(one['sentences'], 'sentence')} of one session {rate_of(one)}, of any "
+        f"session {rate_of(whole)}, of {counted(one['n_speakers'], 'speaker')}"
     )
-
-
-def _found(amount: Amount) -> str:
-    return percent(amount.rank1 or 0, amount.rank1_interval)
 
 
 def attribute_sentences(data: ReportData) -> list[str]:
     """Say of each system, attribute and data set what vectors give away."""
     sentences = []
     for r in attribute_records(data.results):
-        c, of = r.condition, r.strongest
-        knows = "anonymized" if r.reported == SITUATIONS[2] else "original"
-        caveat = f"; {r.caveat}" * bool(r.caveat)
+        c, (risk, recalls) = r.condition, inferred(r)
+        knows = "anonymized" if risk["situation"] == SITUATIONS[2] else "original"
+        few = few_speakers(r.facts["classes"])
         sentences.append(
             f"{c.system}, {c.attribute} ({data.protocol.data_set(c.data_set).title}): a classifier "
             f"that learned from {knows} speech of others has an average recall of "
-            f"{percent(of.uar, of.interval)} on anonymized speech, with original speech "
-            f"{percent(r.situations[SITUATIONS[0]].uar)}; chance is "
-            f"{100 / len(r.classes):.3g} %{caveat}"
+            f"{rate_of(recalls[risk['situation']])} on anonymized speech, with original speech "
+            f"{percent(recalls[SITUATIONS[0]]['value'])}; chance is "
+            f"{100 / len(r.facts['classes']):.3g} %" + (f"; {few}" if few else "")
         )
     return sentences

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ..asv.attributes import few_speakers
 from ..choices import SITUATIONS, grouped
-from ..metrics import METRICS, describe
+from ..metrics import describe
 from ..metrics.identification import SpeakerLinkage
+from ..numbers.disclosures import inferred
 from ..numbers.identification import mean_halves, overlaps
 from ..numbers.report_data import ReportData
-from ..results.records import AttributeRecord, IdentificationRecord, Results, SimilarityRecord
+from ..results.records import IdentificationRecord, Results, RowsRecord, SimilarityRecord
 from .disclosures_in_words import OVERLAP, overlap_notes
 from .split_tables import table_of_records, value_text
 from .table import AMONG_MANY, INFERENCE, LEAST_PROTECTED, Column, Key, Table, aligned, nonempty
@@ -138,26 +141,26 @@ def _span(texts: Iterable[str]) -> str:
 def attribute_table(results: Results, title: str) -> Table:
     """Tabulate what vectors give away about attributes: a row per data set, split and attribute."""
     protocol = results.protocol
-    eer = METRICS["eer"]
 
-    def row(r: AttributeRecord) -> Key:
-        uars = (r.situations[s] for s in SITUATIONS)
-        strongest, few = r.strongest, "*" * bool(r.caveat)
+    def row(r: RowsRecord) -> Key:
+        (risk, recalls), classes = inferred(r), r.facts["classes"]
+        bits = r.find("attribute_bits", situation=risk["situation"]) or {"value": math.nan}
+        few = "*" * bool(few_speakers(classes))
         return (
             protocol.data_set(r.condition.data_set).row_name(r.condition.split) + few,
             r.condition.attribute,
-            ", ".join(f"{name} {n}" for name, n in r.classes.items()),
-            f"{100 / len(r.classes):.3g}",
-            *(f"{eer.format(of.uar)} {eer.interval(of.interval)}" for of in uars),
-            f"{strongest.bits:.2f}",
-            _SHORT[r.reported],
-            "{:.2f} [{:.2f}, {:.2f}]".format(strongest.risk, *strongest.risk_interval),
+            ", ".join(f"{name} {n}" for name, n in classes.items()),
+            f"{100 / len(classes):.3g}",
+            *(value_text(recalls[s]) for s in SITUATIONS),
+            f"{bits['value']:.2f}",
+            _SHORT[risk["situation"]],
+            "{value:.2f} [{low:.2f}, {high:.2f}]".format(**risk),
         )
 
     columns = [Column("Data", align="l", sparse=True), *aligned("l", "Attribute", "Speakers")]
     columns += aligned("r", "Chance, %", *(f"UAR {_SHORT[s]}, %" for s in SITUATIONS))
     columns += aligned("r", "Bits", "Reported", "Risk")
-    caveats = dict.fromkeys(r.caveat for r in results.attributes if r.caveat)
+    caveats = dict.fromkeys(few_speakers(r.facts["classes"]) for r in results.attributes)
     rows = [
         [row(r) for r in results.attributes if r.condition.split == split]
         for split in protocol.splits
@@ -167,7 +170,7 @@ def attribute_table(results: Results, title: str) -> Table:
         f"What vectors give away about attributes of speakers: {title}.",
         tuple(columns),
         nonempty(rows),
-        notes=(*_SITUATIONS, *(f"* {caveat}" for caveat in caveats)),
+        notes=(*_SITUATIONS, *(f"* {caveat}" for caveat in caveats if caveat)),
         turned=True,
         section=INFERENCE,
         title="By data set",

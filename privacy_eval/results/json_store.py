@@ -19,7 +19,7 @@ from .measurements import Measurements
 from .record_files import confirmed_days
 from .records import RECORD_KINDS, Results
 
-FORMAT = "privacy_eval results 5"
+FORMAT = "privacy_eval results 6"
 #: Kinds of records that are left out where there are none.
 _OPTIONAL = ("measures", "amounts", "attributes", "audio", "rows")
 _REQUIRED = ("protocol", "metrics", *RECORD_KINDS, "not_evaluated")

@@ -9,18 +9,20 @@ import copy
 import functools
 import itertools
 import math
+import re
 import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from ..choices import MOST_REPLICATES, SITUATIONS
 from ..errors import InputWarning, PrivacyEvalError, abbreviate, printable
 from ..io.names import check_name
-from ..io.schema import INLINED, SPARSE
+from ..io.schema import INLINED, SPARSE, from_plain
 from ..io.wer import WerLine
 from ..metrics import (
     CAVEATS,
@@ -34,7 +36,6 @@ from ..metrics import (
     of_kind,
     withholding_caveat,
 )
-from ..metrics.amount import Amount
 from ..metrics.caveats import (
     INCOMPLETE,
     INVERTED_ORIGINAL,
@@ -67,7 +68,7 @@ from ..tree.conditions import (
     Condition,
 )
 from ..wings import OR_ABSENT
-from .measurements import COUNTS, TYPES, Measurements, metric_of
+from .measurements import COUNTS, TYPES, Measurements, Row, metric_of
 from .record_caveats import held_back, names_of, today, utility_caveats, with_found
 from .rows import GROUP_METRICS, measurements_of
 
@@ -761,236 +762,190 @@ class IdentificationRecord(Record):
                 _check_group_linkage(of, f"{where}: {column}")
 
 
-@dataclass(frozen=True)
-class AmountRecord(Record):
-    """Error rates of an attacker by the number of sentences of a test.
-
-    Attributes
-    ----------
-    averaged : {"vectors", "scores"}
-        Of the sentences of a test.
-    n_enrolled : int
-        Speakers that a test is compared with: those of the trial key.
-    all : tuple of Amount
-        With all speakers who have a test of the length: not comparable with each other.
-    equal : tuple of Amount
-        With the speakers of the largest length, and with intervals if there is a bootstrap.
-    one_session, any_session : tuple of Amount
-        Of tests within one session, and of all tests of the same speakers at each length; empty
-        where sessions are not known.
-    remarks : tuple of str
-        What was left out on explicit request.
-    """
-
-    identity_columns = ("enrollment", "trial", "attacker")
-    least_counts = {"n_enrolled": 1}
-
-    averaged: Literal["vectors", "scores"]
-    n_enrolled: int
-    all: tuple[Amount, ...]
-    equal: tuple[Amount, ...]
-    one_session: Annotated[tuple[Amount, ...], SPARSE] = ()
-    any_session: Annotated[tuple[Amount, ...], SPARSE] = ()
-    remarks: tuple[str, ...] = ()
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    def names(self) -> tuple[str, ...]:
-        return *super().names(), self.condition.attacker, *self.remarks
-
-    def check_values(self, where: str) -> None:
-        lengths = [a.length for a in self.equal]
-        if not lengths or any(a >= b for a, b in itertools.pairwise(lengths)):
-            raise PrivacyEvalError(f"{where}: equal: expected ascending lengths")
-        if [a.length for a in self.one_session] != [a.length for a in self.any_session]:
-            raise PrivacyEvalError(f"{where}: expected the same lengths of one and of any session")
-        for a in (*self.all, *self.equal, *self.one_session, *self.any_session):
-            for name, least in (("length", 1), ("conversations", 0), ("speakers", 0)):
-                _check_count(getattr(a, name), least, f"{where}: {name}")
-            bounds = [i for i in (a.eer_interval, a.rank1_interval) if i is not None]
-            _check_bounds(bounds, where)
-            _check_rates([a.eer, a.rank1, *itertools.chain(*bounds)], where)
-            if a.seconds is not None and not 0 < a.seconds < math.inf:
-                raise PrivacyEvalError(f"{where}: seconds: expected a positive number")
-
-    @property
-    def seconds(self) -> tuple[float, float] | None:
-        """Mean seconds of the shortest and the longest tests of equal speakers, if known."""
-        first, last = self.equal[0].seconds, self.equal[-1].seconds
-        return None if first is None or last is None else (first, last)
-
-    @property
-    def is_of_one_session(self) -> bool:
-        """Whether all tests of every speaker are known to be of one session."""
-        return bool(self.one_session) and self.one_session == self.any_session
-
-
-@dataclass(frozen=True)
-class InferenceSummary:
-    """How well a classifier of one situation tells an attribute, see `AttributeInference`."""
-
-    uar: float
-    interval: tuple[float, float]
-    bits: float
-    risk: float
-    risk_interval: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class AttributeRecord(Record):
-    """What vectors give away about an attribute of the speakers of a data set and split.
-
-    Attributes
-    ----------
-    situations : mapping
-        By what the classifier learned from and is tested on, see `choices.SITUATIONS`.
-    reported : str
-        The stronger of those of anonymized speech.
-    classes : mapping
-        Numbers of speakers by label.
-    n_utterances, speakers_left_out, utterances_left_out : int
-        What was used; speakers without a label, and utterances without a vector.
-    caveat : str
-        Why so few speakers carry little; "" if they carry more.
-    """
-
-    place_columns = ("data_set", "split")
-    identity_columns = ("attribute",)
-    least_counts = {"n_utterances": 1, "speakers_left_out": 0, "utterances_left_out": 0}
-
-    situations: Mapping[str, InferenceSummary]
-    reported: str
-    classes: Mapping[str, int]
-    n_utterances: int
-    speakers_left_out: int = 0
-    utterances_left_out: int = 0
-    caveat: str = ""
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def strongest(self) -> InferenceSummary:
-        """The situation that is reported."""
-        return self.situations[self.reported]
-
-    @classmethod
-    def places(cls, protocol: Protocol) -> AbstractSet[Place]:
-        return {(t.data_set.id, t.split) for t in protocol.trial_sets()}
-
-    def names(self) -> tuple[str, ...]:
-        return *super().names(), self.condition.attribute, *self.classes, self.caveat or "-"
-
-    def check_values(self, where: str) -> None:
-        if set(self.situations) != set(SITUATIONS) or self.reported not in SITUATIONS[1:]:
-            raise PrivacyEvalError(f"{where}: expected the situations {', '.join(SITUATIONS)}")
-        for label, count in self.classes.items():
-            _check_count(count, 2, f"{where}: speakers of {label}")
-        if len(self.classes) < 2:
-            raise PrivacyEvalError(f"{where}: expected two classes")
-        for of in self.situations.values():
-            _check_bounds([of.interval, of.risk_interval], where)
-            _check_rates([of.uar, of.risk, *of.interval, *of.risk_interval], where)
-            if not 0 <= of.bits < float("inf"):
-                raise PrivacyEvalError(f"{where}: bits must not be negative")
-
-
-@dataclass(frozen=True)
-class AudioRecord(Record):
-    """What an audit found in the audio of a data folder of anonymized speech.
-
-    Attributes
-    ----------
-    original : str
-        Data folder of the original speech.
-    n_utterances : int
-    raw : tuple of str
-        Utterances in which original speech is left.
-    raw_seconds : float
-        Its duration.
-    problems : mapping
-        Numbers of utterances by problem, see `speech.audit`.
-    """
-
-    place_columns = ()
-    identity_columns = ("name",)
-    least_counts = {"n_utterances": 1}
-
-    original: str
-    n_utterances: int
-    raw: tuple[str, ...] = ()
-    raw_seconds: float = 0.0
-    problems: Mapping[str, int] = field(default_factory=dict)
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def places(cls, protocol: Protocol) -> AbstractSet[Place]:
-        return {()}
-
-    def names(self) -> tuple[str, ...]:
-        return *super().names(), self.original, *self.raw, *self.problems
-
-    def check_values(self, where: str) -> None:
-        for problem, count in self.problems.items():
-            _check_count(count, 1, f"{where}: {problem}")
-        if not 0 <= self.raw_seconds < float("inf"):
-            raise PrivacyEvalError(f"{where}: raw_seconds must not be negative")
-
-
 #: Types of the entries of rows, and those that are numbers.
 _NUMBERS = ("value", "low", "high", "se", "p")
 #: What values of columns are called by their type; those of other columns may be of any.
 _PLAIN = {str: "text", int: "a whole number", float: "a number"}
 
 
-@dataclass(frozen=True)
-class RowsRecord(Record):
-    """Numbers of a system that a stage of a wing computed.
+class RecordKind(NamedTuple):
+    """What is asked of a kind of records.
 
     Attributes
     ----------
-    condition : Condition
-        Its name is that of the record.
+    columns : mapping of str to tuple of str
+        Patterns of the metrics, and what every row of one has.
+    facts : mapping
+        Types of the facts that it has, and their least numbers.
+    identity : tuple of str
+        Columns that tell a record from others of the same place.
+    place : tuple of str
+        Columns of the place in the protocol.
+    expected : tuple of mapping
+        Rows that it has.
+    """
+
+    columns: Mapping[str, tuple[str, ...]] = MappingProxyType({".*": ()})
+    facts: Mapping[str, tuple[Any, int]] = MappingProxyType({})
+    identity: tuple[str, ...] = ("name",)
+    place: tuple[str, ...] = ()
+    expected: tuple[Mapping[str, str], ...] = ()
+
+
+_OF_SET = ("data_set", "split", "gender")
+
+#: Kinds of records that are rows, by the field of `Results` that holds them: error rates by the
+#: number of sentences of a test, and their seconds, `averaged` of what; what vectors give away
+#: about an attribute, in all situations, with the risk of the one that is reported, and numbers of
+#: speakers by label; original speech that an audit found, of `original`, in which utterances, and
+#: how many others have problems; and those of stages of wings.
+KINDS: Mapping[str, RecordKind] = {
+    "amounts": RecordKind(
+        {"eer|rank1|seconds": ("sentences", "n_speakers", "n_tests")},
+        {"averaged": (Literal["vectors", "scores"], 0), "n_enrolled": (int, 1)},
+        ("enrollment", "trial", "attacker"),
+        _OF_SET,
+    ),
+    "attributes": RecordKind(
+        {
+            "attribute_uar|inference_risk": ("situation", "value", "low", "high"),
+            "attribute_bits": ("situation", "value"),
+        },
+        {
+            "classes": (Mapping[str, int], 2),
+            "n_utterances": (int, 1),
+            **dict.fromkeys(("speakers_left_out", "utterances_left_out"), (int, 0)),
+        },
+        ("attribute",),
+        _OF_SET[:2],
+        (
+            *({"metric": "attribute_uar", "situation": name} for name in SITUATIONS),
+            *({"metric": name} for name in ("attribute_bits", "inference_risk")),
+        ),
+    ),
+    "audio": RecordKind(
+        {"raw_utterances": ("value",)},
+        {
+            "original": (str, 0),
+            "n_utterances": (int, 1),
+            "raw": (tuple[str, ...], 0),
+            "raw_seconds": (float, 0),
+            "problems": (Mapping[str, int], 1),
+        },
+    ),
+    "rows": RecordKind(),
+}
+
+
+@dataclass(frozen=True)
+class RowsRecord(Record):
+    """Numbers of a condition, as rows.
+
+    Attributes
+    ----------
+    kind : str
+        Of `KINDS`.
     rows : tuple of mapping
         Measurements: circumstances, metric, value and, where they are known, the ends of the
         interval and counts. Their caveats are computed from these.
+    facts : mapping
+        What all rows share, and what is no number, by the kind.
+    remarks : tuple of str
+        What was left out on explicit request.
     """
 
-    place_columns = ()
-    identity_columns = ("name",)
-
     condition: Annotated[Condition, INLINED]
+    kind: str
     rows: tuple[Mapping[str, Any], ...]
+    facts: Annotated[Mapping[str, Any], SPARSE] = field(default_factory=dict)
+    remarks: Annotated[tuple[str, ...], SPARSE] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def place_columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        return KINDS[self.kind].place
+
+    @property
+    def identity_columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        return KINDS[self.kind].identity
+
+    @functools.cached_property
+    def measurements(self) -> Measurements:
+        """Its rows as a table."""
+        return Measurements.of(self.rows)
+
+    def find(self, metric: str, **where: object) -> Row | None:
+        """Return the first row of a metric with certain values, None for a blank."""
+        return self.measurements.find(metric=metric, **where)
 
     def keys(self) -> set[str]:
         return {str(row.get("metric", "")) for row in self.rows}
 
-    @classmethod
-    def places(cls, protocol: Protocol) -> AbstractSet[Place]:
-        return {()}
-
     def names(self) -> tuple[str, ...]:
         texts = (entry for row in self.rows for pair in row.items() for entry in pair)
-        return *super().names(), *(text for text in texts if isinstance(text, str))
+        of_facts = itertools.chain.from_iterable(map(_texts_of, self.facts.values()))
+        every = (*texts, *of_facts, *self.remarks)
+        return *super().names(), *(text for text in every if isinstance(text, str))
 
     def check_values(self, where: str) -> None:
+        kind = KINDS.get(self.kind)
+        if kind is None:
+            raise PrivacyEvalError(f"{where}: unknown kind {printable(self.kind)}")
+        self._check_facts(kind, where)
         identities = set()
         for row in self.rows:
-            for name, value in row.items():
-                _check_plain(name, value, f"{where}: rows")
-            key = row.get("metric", "")
-            if key not in {*METRICS, *self.described} and metric_of(key).name == key:
-                raise PrivacyEvalError(f"{where}: rows: unknown metric {key!r}{OR_ABSENT}")
-            low, high = self.described.get(key, metric_of(key)).range
-            for number in (row[name] for name in ("value", "low", "high") if name in row):
-                if not low - _SLACK <= number <= high + _SLACK:
-                    raise PrivacyEvalError(
-                        f"{where}: {key}: {number:g} is not within {low:g} to {high:g}"
-                    )
+            self._check_row(kind, row, where)
             counted = (*_NUMBERS, *COUNTS, "unit")
             identity = tuple(sorted((n, str(v)) for n, v in row.items() if n not in counted))
             if identity in identities or "system" in row:
                 of = ", ".join("=".join(pair) for pair in identity)
                 raise PrivacyEvalError(f"{where}: rows: two of {of}, or of another system")
             identities.add(identity)
+        for expected in kind.expected:
+            if self.measurements.find(**expected) is None:
+                of = " ".join(expected.values())
+                raise PrivacyEvalError(f"{where}: rows: expected one of {of}")
+
+    def _check_facts(self, kind: RecordKind, where: str) -> None:
+        """Check that facts are those of the kind, and large enough."""
+        for name in dict.fromkeys((*kind.facts, *self.facts)):
+            if name not in kind.facts or name not in self.facts:
+                found = "unknown" if name in self.facts else "missing"
+                raise PrivacyEvalError(f"{where}: facts: {found} entry {printable(name)}")
+            of_type, least = kind.facts[name]
+            value = from_plain(of_type, self.facts[name], f"{where}: facts: {name}")
+            for number in value.values() if isinstance(value, Mapping) else (value,):
+                if isinstance(number, int | float) and not least <= number < math.inf:
+                    raise PrivacyEvalError(f"{where}: {name}: {number} is less than {least}")
+            if name == "classes" and len(value) < 2:
+                raise PrivacyEvalError(f"{where}: expected two classes")
+
+    def _check_row(self, kind: RecordKind, row: Row, where: str) -> None:
+        """Check columns and numbers of a row."""
+        for name, value in row.items():
+            _check_plain(name, value, f"{where}: rows")
+        key = row.get("metric", "")
+        is_known = key in {*METRICS, *self.described} or metric_of(key).name != key
+        wanted = next((w for of, w in kind.columns.items() if re.fullmatch(of, key)), None)
+        if not is_known or wanted is None:
+            raise PrivacyEvalError(f"{where}: rows: unknown metric {key!r}{OR_ABSENT}")
+        if lacking := [name for name in wanted if name not in row]:
+            raise PrivacyEvalError(f"{where}: rows: {key}: no {', '.join(lacking)}")
+        low, high = self.described.get(key, metric_of(key)).range
+        for number in (row[name] for name in ("value", "low", "high") if name in row):
+            if not low - _SLACK <= number <= high + _SLACK:
+                raise PrivacyEvalError(
+                    f"{where}: {key}: {number:g} is not within {low:g} to {high:g}"
+                )
+        if row.get("low", -math.inf) > row.get("high", math.inf):
+            raise PrivacyEvalError(f"{where}: {key}: expected low <= high")
+        for name in row.keys() & {*COUNTS}:
+            _check_count(row[name], 0, f"{where}: {key}: {name}")
+
+
+def _texts_of(value: object) -> Iterable[object]:
+    """List a fact, what it has, or its names."""
+    return value if isinstance(value, Mapping | list | tuple) else (value,)
 
 
 def _check_plain(name: str, value: object, where: str) -> None:
@@ -1028,9 +983,6 @@ AnyRecord = (
     | SimilarityRecord
     | IdentificationRecord
     | MeasureRecord
-    | AmountRecord
-    | AttributeRecord
-    | AudioRecord
     | RowsRecord
 )
 
@@ -1068,9 +1020,9 @@ class Results(Printed):
     not_evaluated: tuple[str, ...] = ()
     emotion: tuple[EmotionRecord, ...] = ()
     measures: Annotated[tuple[MeasureRecord, ...], SPARSE] = ()
-    amounts: Annotated[tuple[AmountRecord, ...], SPARSE] = ()
-    attributes: Annotated[tuple[AttributeRecord, ...], SPARSE] = ()
-    audio: Annotated[tuple[AudioRecord, ...], SPARSE] = ()
+    amounts: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
+    attributes: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
+    audio: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
     rows: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
     failed: Annotated[Mapping[str, tuple[str, ...]], SPARSE] = field(default_factory=dict)
     day: Annotated[str, SPARSE] = ""
@@ -1170,7 +1122,7 @@ class Results(Printed):
     @property
     def raw_systems(self) -> set[str]:
         """Names of the systems in whose anonymized audio original speech was found."""
-        return {r.condition.system for r in self.audio if r.raw}
+        return {r.condition.system for r in self.audio if r.facts["raw"]}
 
     @property
     def systems(self) -> list[str]:
@@ -1241,28 +1193,30 @@ class Results(Printed):
             Names the first record that does not.
         """
         protocol = self.protocol
-        places = {kind: kind.places(protocol) for kind in RECORD_KINDS.values()}
+        places = {name: places_of(name, protocol) for name in RECORD_KINDS}
         suffixes = {f.suffix for f in protocol.results_folders}
         unique: set[tuple[object, ...]] = set()
-        for r in self.records():
+        for name, r in ((n, r) for n in RECORD_KINDS for r in getattr(self, n)):
             c = r.condition
             r.check()
+            if getattr(r, "kind", name) != name:
+                raise PrivacyEvalError(f"{c.system} {c.name}: {r.kind} among {name}")
             columns = (*r.place_columns, *r.identity_columns)
-            named = zip(columns, r.identity(), strict=True)
+            named = [*zip(columns, r.identity(), strict=True)]
             speech = {getattr(x, name, None) for x in (c, r) for name in _SPEECH_ENTRIES}
-            unmatched = [f"no {column}" for column, name in named if not name]
+            unmatched = [f"no {column}" for column, of in named if not of]
             unmatched += sorted(str(word) for word in speech - {None, "", *SPEECH})
             model = getattr(r, "language_model", None)
             if model is not None and model not in protocol.recognition.language_models:
                 unmatched.append(f"language model {model}")
-            if r.place() not in places[type(r)] or unmatched or c.results_folder not in suffixes:
+            if r.place() not in places[name] or unmatched or c.results_folder not in suffixes:
                 wrong = ", ".join(filter(None, (*r.place(), *unmatched)))
                 raise PrivacyEvalError(
                     f"record of {c.system} does not fit protocol {protocol.name} (unknown data "
                     f"set, split, gender or results folder): {wrong}, results folder "
                     f"{c.results_folder!r}"
                 )
-            identity = (type(r), c.system, c.results_folder, r.identity())
+            identity = (name, c.system, c.results_folder, r.identity())
             if identity in unique and r.is_unique:
                 raise PrivacyEvalError(f"{c.system} {c.name}: duplicate {', '.join(r.identity())}")
             unique.add(identity)
@@ -1343,11 +1297,17 @@ RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
     "identification": IdentificationRecord,
     "emotion": EmotionRecord,
     "measures": MeasureRecord,
-    "amounts": AmountRecord,
-    "attributes": AttributeRecord,
-    "audio": AudioRecord,
-    "rows": RowsRecord,
+    **dict.fromkeys(KINDS, RowsRecord),
 }
+
+
+def places_of(kind: str, protocol: Protocol) -> AbstractSet[Place]:
+    """Return all places of records of a kind under a protocol."""
+    if kind not in KINDS:
+        return RECORD_KINDS[kind].places(protocol)
+    sets = ((t.data_set.id, t.split, t.gender) for t in protocol.trial_sets())
+    return {of[: len(KINDS[kind].place)] for of in sets}
+
 
 #: Entries that are `original` or `anonymized` (or None).
 _SPEECH_ENTRIES = ("enrollment", "trial", "asv_model", "asr_model")
@@ -1536,7 +1496,8 @@ def merge(parts: Iterable[Results]) -> Results:
     for number, part in enumerate(parts):
         for r in part.records():
             c = r.condition
-            place = (type(r), c.system, c.results_folder, c.name, getattr(c, "attacker", ""))
+            kind = getattr(r, "kind", type(r))
+            place = (kind, c.system, c.results_folder, c.name, getattr(c, "attacker", ""))
             if seen.setdefault(place, number) != number:
                 raise PrivacyEvalError(
                     f"system {c.system!r}: duplicate {c.name} in two results files"

@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from ..choices import SITUATIONS
+from ..asv.attributes import few_speakers
 from ..metrics import CAVEATS
-from ..metrics.amount import amount_rows
 from ..metrics.caveats import FEW_SPEAKERS, STATED, caveats_of, find_caveats
 from ..metrics.groups import GroupErrors, GroupValues
 from ..metrics.similarity import SpeakerSimilarity
-from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from .measurements import CIRCUMSTANCES, COUNTS, TITLES, WHOLE, Measurements, metric_of
 from .measurements import measured as _row
 
@@ -46,7 +44,7 @@ def rows_of(record: Record, *, whole: bool = False) -> Rows:
 
 def _shared(record: Record) -> dict[str, Any]:
     """Return the circumstances and counts that all rows of a record share."""
-    of = vars(record) | vars(record.condition)
+    of = vars(record) | vars(record.condition) | getattr(record, "facts", {})
     known = (name for name in (*CIRCUMSTANCES, *COUNTS) if name not in TITLES)
     plain = (name for name in known if isinstance(of.get(name), str | int))
     return {name: of[name] for name in plain}
@@ -165,30 +163,20 @@ def _by_size(
         yield _row(metric, rate, bounds, gallery=size, **more)
 
 
-def _attributes(record: Record) -> Rows:
-    few = {FEW_SPEAKERS: record.caveat} if record.caveat else {}
-    counts = {"n_speakers": sum(record.classes.values()), "n_utterances": record.n_utterances}
-    for situation, of in record.situations.items():
-        trial = ORIGINAL if situation == SITUATIONS[0] else ANONYMIZED
-        shared = {"situation": situation, "trial": trial, "caveats": few, **counts}
-        if situation == record.reported:
-            yield _row("inference_risk", of.risk, of.risk_interval, **shared)
-        yield _row("attribute_uar", of.uar, of.interval, **shared)
-        yield _row("attribute_bits", of.bits, **shared)
+def _of_few(record: Record) -> dict[str, str]:
+    """Return the caveat of a classifier of few speakers."""
+    few = few_speakers(record.facts["classes"]) if record.kind == "attributes" else None
+    return {FEW_SPEAKERS: few} if few else {}
 
 
 def _rows(record: Record) -> Rows:
     for row in record.rows:
         metric = record.described.get(row["metric"]) or metric_of(row["metric"])
-        few = {}
-        if metric.kind == "scores":
+        few = _of_few(record)
+        if metric.kind == "scores" and record.kind == "rows":
             eer = row.get("value") if row["metric"] == "eer" else None
             few = find_caveats(eer, row.get("n_target"), row.get("n_nontarget"))
         yield {"unit": metric.unit, **row, "caveats": few}
-
-
-def _audio(record: Record) -> Rows:
-    yield _row("raw_utterances", len(record.raw), trial=ANONYMIZED)
 
 
 #: What records hold beside their metrics.
@@ -198,8 +186,5 @@ _KINDS: Mapping[str, Callable[[Any], Rows]] = {
     "EmotionRecord": _emotion,
     "SimilarityRecord": _similarity,
     "IdentificationRecord": _identification,
-    "AmountRecord": amount_rows,
-    "AttributeRecord": _attributes,
-    "AudioRecord": _audio,
     "RowsRecord": _rows,
 }

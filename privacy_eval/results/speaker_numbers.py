@@ -22,7 +22,7 @@ from .records import RECORD_KINDS, Results
 KEY = "speaker_key.json"
 #: Fields that hold names of speakers, and those of texts in which they may be.
 _NAMES = ("speaker", "speakers")
-_TEXTS = ("remarks", "raw", "not_evaluated", "provenance", "rows")
+_TEXTS = ("remarks", "facts", "not_evaluated", "provenance", "rows")
 
 
 def _by_name(name: str) -> tuple[int, str]:
@@ -98,7 +98,8 @@ def renamed(
             }
             return dict(sorted(files.items(), key=lambda item: _by_name(item[0])))
         if isinstance(value, Mapping):
-            return {n: changed(one, n if n in _NAMES else "") for n, one in value.items()}
+            names = ("speaker",) if entry == "rows" else _NAMES  # of rows, `speakers` is how many
+            return {n: changed(one, n if n in names else "") for n, one in value.items()}
         if not is_dataclass(value) or isinstance(value, type):
             return value
         names = [f.name for f in fields(value) if f.name in (*_NAMES, *_TEXTS)]

@@ -11,7 +11,8 @@ are taken together.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain, product
@@ -35,7 +36,7 @@ from ..products.freshness import (
     Sources,
     absent,
 )
-from ..protocol.protocol import ORIGINAL
+from ..protocol.protocol import ANONYMIZED, ORIGINAL
 from ..results.record_files import record_content, record_paths, record_text
 from ..tree.conditions import (
     Condition,
@@ -52,7 +53,7 @@ from .privacy_metrics import condition_cost, scores_and_key
 from .records import Recorded, label_sources, labels_in_tree, note_of, options_of, without_group
 
 if TYPE_CHECKING:
-    from ..asv.attributes import AttributeInference
+    from ..asv.attributes import Inferences
     from ..asv.backend import BackendName
     from ..asv.galleries import Gallery, KnownSpeech
     from ..asv.identification import Identification
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from ..io.vectors import Vectors
     from ..metrics.amount import AmountCurve
     from ..metrics.trials import Trials
-    from ..results.records import AttributeRecord, IdentificationRecord
+    from ..results.records import IdentificationRecord
 
 #: Kinds of `MissingInput`.
 LABELS, CLASSES = "labels of speakers", "two labels, each of two speakers"
@@ -333,7 +334,6 @@ class _Amounts(Recorded):
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..io.scores import read_scores, read_trials
         from ..metrics.pairing import pair
-        from ..results.records import AmountRecord
 
         trials = read_trials(inputs.load(paths["trials"]), format="kaldi")
         utt2spk, left_out = inputs.load(paths["utt2spk"]), 0
@@ -347,18 +347,15 @@ class _Amounts(Recorded):
         else:
             curve = self._of_vectors(trials, paths, utt2spk, known)
         remark = f"{left_out} trials and scores left out" if left_out else ""
-        record = AmountRecord(
-            self.condition,
-            "scores" if "scores" in paths else "vectors",
-            len(trials.enrolled.used),
-            curve.all,
-            curve.equal,
-            curve.one_session,
-            curve.any_session,
-            (remark,) if remark else (),
-            {"version": __version__, **made_of.provenance()},
+        averaged = "scores" if "scores" in paths else "vectors"
+        facts = {"averaged": averaged, "n_enrolled": len(trials.enrolled.used)}
+        record = self.record_of(
+            "amounts",
+            curve.to_rows(),
+            made_of,
+            facts=facts,
+            remarks=(remark,) if remark else (),
         )
-        record.check()
         return Content({self.path: record_text(record)}, remark, notes=notes)
 
     def _known(
@@ -583,9 +580,13 @@ class _Attribute(Recorded):
                 bootstrap=self.options.bootstrap,
                 seed=self.options.seed,
             )
-        tested = {s: label_of[s] for s in speakers}
-        record = self._record(results, tested, made_of, (len(utterances), without, lacking))
-        record.check()
+        facts = {
+            "classes": Counter(sorted(label_of[s] for s in {*speakers})),
+            "n_utterances": len(utterances),
+            "speakers_left_out": len(without),
+            "utterances_left_out": len(lacking),
+        }
+        record = self.record_of("attributes", self._rows(results), made_of, facts=facts)
         remark = f"{len(without)} of {len(label_of) + len(without)} speakers have no "
         remarks = (remark + self.condition.attribute,) if without else ()
         left_out = f"{len(lacking)} utterances without x-vectors left out" if lacking else ""
@@ -598,34 +599,16 @@ class _Attribute(Recorded):
         vectors.warn_if_equal(vectors.ids)
         return zip(vectors.ids, vectors.matrix[rows], strict=True)
 
-    def _record(
-        self,
-        results: Mapping[str, AttributeInference],
-        label_of: Mapping[str, str],
-        made_of: Fingerprint,
-        counts: tuple[int, Sequence[str], Sequence[str]],
-    ) -> AttributeRecord:
-        from ..asv.attributes import few_speakers, reported_situation
-        from ..results.records import AttributeRecord, InferenceSummary
+    def _rows(self, results: Inferences) -> Iterator[dict[str, Any]]:
+        """Yield the rows of all situations, with the risk of the one that is reported."""
+        from ..asv.attributes import reported_situation
 
-        names = sorted({*label_of.values()})
-        utterances, without, lacking = counts
-        return AttributeRecord(
-            self.condition,
-            {
-                name: InferenceSummary(
-                    of.uar, of.interval, of.bits, of.risk.value, (of.risk.low, of.risk.high)
-                )
-                for name, of in ((name, results[name]) for name in SITUATIONS)
-            },
-            reported_situation(results),
-            {name: [*label_of.values()].count(name) for name in names},
-            utterances,
-            len(without),
-            len(lacking),
-            few_speakers(label_of) or "",
-            {"version": __version__, **made_of.provenance()},
-        )
+        n_speakers, reported = len(results.label_of_speaker), reported_situation(results)
+        for row in results.to_rows():
+            situation = row["situation"]
+            if row["metric"] != "inference_risk" or situation == reported:
+                trial = ORIGINAL if situation == SITUATIONS[0] else ANONYMIZED
+                yield {**row, "trial": trial, "n_speakers": n_speakers}
 
 
 def plan_attributes(

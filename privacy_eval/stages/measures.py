@@ -38,7 +38,7 @@ from ..products.freshness import (
     Sources,
     bring_up_to_date,
 )
-from ..protocol.protocol import MEASURED, ORIGINAL, Measure
+from ..protocol.protocol import ANONYMIZED, MEASURED, ORIGINAL, Measure
 from ..results.record_files import record_text
 from ..tree.conditions import Condition, measure_conditions
 from ..version import __version__
@@ -49,7 +49,7 @@ from .records import Recorded, note_of
 
 if TYPE_CHECKING:
     from ..metrics.registry import MetricDescription
-    from ..results.records import AudioRecord, MeasureRecord
+    from ..results.records import MeasureRecord, RowsRecord
     from ..speech.audio import Audio, AudioFolders, AudioReader
     from ..speech.audit import AuditedUtterance
     from ..speech.utility import PhoneRecognizer
@@ -620,27 +620,27 @@ class _Audit(Recorded):
             raise PrivacyEvalError(f"{self.path}: audit the audio again (check --audio)")
         audited = list(audit_audio(self.pair)) if self.audited is None else self.audited
         record = self.record(audited)
-        problems = {RAW: len(record.raw)} | dict(record.problems)
+        problems = {RAW: 0} | record.facts["problems"]
         text = ", ".join(f"{name} ({n})" for name, n in problems.items() if n)
         remark = f"{record.condition.name}: of {counted(len(audited), 'utterance')}: {text}"
         return Content({self.path: record_text(record)}, remarks=(remark,) if text else ())
 
-    def record(self, audited: Sequence[AuditedUtterance]) -> AudioRecord:
+    def record(self, audited: Sequence[AuditedUtterance]) -> RowsRecord:
         """Summarize what an audit found."""
-        from ..results.records import AudioRecord
+        from ..results.measurements import measured
         from ..speech.audit import RAW
 
         counts = Counter(problem for one in audited for problem in one.problems)
         raw = [one for one in audited if RAW in one.problems]
-        return AudioRecord(
-            self.condition,
-            self.original,
-            len(audited),
-            tuple(one.utterance for one in raw),
-            sum(one.raw.seconds for one in raw if one.raw is not None),
-            dict(sorted(counts.items())),
-            {"version": __version__},
-        )
+        facts = {
+            "original": self.original,
+            "n_utterances": len(audited),
+            "raw": tuple(one.utterance for one in raw),
+            "raw_seconds": float(sum(one.raw.seconds for one in raw if one.raw is not None)),
+            "problems": dict(sorted(counts.items())),
+        }
+        rows = [measured("raw_utterances", len(raw), trial=ANONYMIZED)]
+        return self.record_of("audio", rows, facts=facts)
 
 
 def _files(pair: AudioFolders | None) -> dict[str, tuple[int, ...]]:

@@ -25,6 +25,7 @@ from .recipe import stages_of_wings
 
 if TYPE_CHECKING:
     from ..metrics.trials import Trials
+    from ..results.records import RowsRecord
 
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ class Recorded:
 
     def measured(self, rows: Iterable[Mapping[str, Any]], made_of: Fingerprint) -> Content:
         """Return the record of rows of measurements, each with the circumstances of the
-        condition.
+        condition: one of its name, as many may be of one condition.
 
         Raises
         ------
@@ -72,7 +73,6 @@ class Recorded:
         """
         from ..metrics.registry import BUILT_IN, METRICS
         from ..results.measurements import CIRCUMSTANCES, COUNTS, VALUES
-        from ..results.records import RowsRecord
 
         rows = [{n: v.item() if hasattr(v, "item") else v for n, v in row.items()} for row in rows]
         columns = (*CIRCUMSTANCES, *COUNTS, *VALUES)
@@ -81,14 +81,36 @@ class Recorded:
         known = {name: vars(self.condition).get(name) for name in CIRCUMSTANCES[2:]}
         known = {name: value for name, value in known.items() if value}
         own = Condition(self.condition.system, self.condition.results_folder, self.path.stem)
-        record = RowsRecord(own, tuple({**known, **row} for row in rows))
+        record = self.record_of("rows", [{**known, **row} for row in rows], made_of, condition=own)
         described = {
             k: METRICS[k].description for k in sorted(record.keys() & METRICS.keys() - BUILT_IN)
         }
-        provenance = {"version": __version__, **made_of.provenance()}
-        record = replace(record, described=described, provenance=provenance)
+        return Content({self.path: record_text(replace(record, described=described))})
+
+    def record_of(
+        self,
+        kind: str,
+        rows: Iterable[Mapping[str, Any]],
+        made_of: Fingerprint | None = None,
+        **more: Any,
+    ) -> RowsRecord:
+        """Return the record of rows, without their blanks, checked.
+
+        Parameters
+        ----------
+        kind : str
+            Of `results.records.KINDS`.
+        **more
+            Further fields of the record.
+        """
+        from ..results.records import RowsRecord
+
+        stored = tuple({n: v for n, v in row.items() if v not in (None, "")} for row in rows)
+        provenance = {"version": __version__, **(made_of.provenance() if made_of else {})}
+        shared = {"condition": self.condition, "provenance": provenance}
+        record = RowsRecord(kind=kind, rows=stored, **{**shared, **more})
         record.check()
-        return Content({self.path: record_text(record)})
+        return record
 
     @property
     def attributes(self) -> dict[str, Any]:

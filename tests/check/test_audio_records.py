@@ -53,7 +53,7 @@ def test_raw_speech_is_not_ranked_until_another_audit(tree: SpeechTree) -> None:
     assert tree.run("collect").code == 0
     results = read_results(out / "results.json")
     assert json.loads(to_json(results)) == json.loads((out / "results.json").read_text())
-    assert {r.condition.name: len(r.raw) for r in results.audio} == {
+    assert {r.condition.name: len(r.facts["raw"]) for r in results.audio} == {
         f"{ENROLLS}_anon": 0,
         f"{TRIALS}_anon": len(utterances_of(TRIALS)),
     }

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import B1, B2, cli, imported, write, write_outputs
+from support import B1, B2, cli, imported, rows_record, write, write_outputs
 
 import privacy_eval as pe
 from privacy_eval.metrics import CAVEATS, METRICS
-from privacy_eval.results.records import AudioRecord, Results, VerificationRecord, merge
+from privacy_eval.results.records import Results, VerificationRecord, merge
 from privacy_eval.tree.conditions import Condition
 
 #: Values that no other record has, in any number of digits.
@@ -56,7 +56,10 @@ def _with_inverted_original(results: Results) -> Results:
 
 
 def _with_raw_speech(results: Results) -> Results:
-    audio = AudioRecord(Condition("mine", "", "libri_test_anon"), "libri_test", 9, ("u",), 1.0)
+    row = {"metric": "raw_utterances", "value": 1}
+    found = {"original": "libri_test", "n_utterances": 9, "raw": ("u",), "raw_seconds": 1.0}
+    condition = Condition("mine", "", "libri_test_anon")
+    audio = rows_record("audio", condition, [row], **found, problems={})
     return replace(results, audio=(audio,))
 
 

@@ -24,6 +24,7 @@ from support import (
 from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer, load_protocol
 from privacy_eval.attackers.alignment import learn_alignment
 from privacy_eval.io.vectors import read_vectors
+from privacy_eval.numbers.disclosures import by_length, inferred
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results
 
@@ -80,16 +81,13 @@ def test_amounts_are_those_of_single_files(tree: SpeechTree) -> None:
             *SENTENCES,
         )
         found = json.loads(single.out)["amount_of_equal_speakers"]
-        assert record.averaged == "vectors"
-        assert [str(a.length) for a in record.equal] == list(found)
-        for a in record.equal:
-            of = found[str(a.length)]
-            assert (a.eer, a.rank1, a.conversations) == (
-                of["eer"],
-                of["rank1"],
-                of["conversations"],
-            )
-            assert [*(a.rank1_interval or ())] == of["rank1_interval"]
+        assert record.facts["averaged"] == "vectors"
+        lengths = by_length(record.measurements, speakers="equal")
+        assert [str(at["eer"]["sentences"]) for at in lengths] == list(found)
+        for at, of in zip(lengths, found.values(), strict=True):
+            rates = (at["eer"]["value"], at["rank1"]["value"], at["eer"]["n_tests"])
+            assert rates == (of["eer"], of["rank1"], of["conversations"])
+            assert [at["rank1"]["low"], at["rank1"]["high"]] == of["rank1_interval"]
 
 
 @pytest.fixture(name="attacked", scope="module")
@@ -134,9 +132,11 @@ def test_aligned_attackers_average_vectors(attacked: SpeechTree) -> None:
         target.append(own)
         nontarget += scores.values()
     procrustes = records["procrustes"]
-    assert procrustes.averaged == records["ridge-reverse-asnorm"].averaged == "vectors"
-    assert procrustes.equal[1].rank1 == np.mean(hits)
-    assert procrustes.equal[1].eer == kaldi_eer(TrialScores(target, nontarget)).value
+    assert {r.facts["averaged"] for r in records.values()} == {"vectors"}
+    of_three = {"sentences": 3, "speakers": "equal"}
+    assert procrustes.find("rank1", **of_three)["value"] == np.mean(hits)
+    eer = kaldi_eer(TrialScores(target, nontarget)).value
+    assert procrustes.find("eer", **of_three)["value"] == eer
     for attacker in ("procrustes", "ridge-reverse-asnorm"):
         folder = attacked.scores(ENROLLS, f"{TRIALS}_anon").parent / attacker
         by_scores = cli(
@@ -145,14 +145,16 @@ def test_aligned_attackers_average_vectors(attacked: SpeechTree) -> None:
             *("--utt2spk", attacked.root / "data" / TRIALS / "utt2spk"),
         )
         one = json.loads(by_scores.out)["amount"]["1"]
-        (first, _) = records[attacker].equal
-        assert (first.eer, first.rank1) == (one["eer"], one["rank1"])
+        for metric in ("eer", "rank1"):
+            row = records[attacker].find(metric, sentences=1, speakers="equal")
+            assert row["value"] == one[metric]
 
 
 def test_seconds_of_tests(attacked: SpeechTree) -> None:
     """Utterances of 2, 3 and 4 seconds: also the anonymized ones, without a file of their own."""
     results = results_of(attacked)
-    assert {r.seconds for r in results.amounts} == {(3.0, 9.0)}
+    every = results.measurements.select(metric="seconds", speakers="equal")
+    assert {(row["sentences"], row["value"]) for row in every} == {(1, 3.0), (3, 9.0)}
     rows = results.measurements.select(metric="seconds", sentences=3)
     assert {(row["unit"], row["value"]) for row in rows} == {("s", 9.0)}
     out = attacked.root / "exp/privacy_eval"
@@ -174,12 +176,17 @@ def test_attributes_are_those_of_single_files(tree: SpeechTree) -> None:
         *("--labels", tree.root / COLUMN, "--format", "json"),
     )
     found = json.loads(single.out)
-    assert (c.attribute, record.reported) == ("accent", found["reported"])
-    assert sum(record.classes.values()) == len(SPEAKERS)
-    assert record.caveat
-    for name, of in record.situations.items():
-        assert (of.uar, [*of.interval]) == (found[name]["uar"], found[name]["interval"])
-        assert (of.risk, [*of.risk_interval]) == (found[name]["risk"], found[name]["risk_interval"])
+    risk, recalls = inferred(record)
+    reported = risk["situation"]
+    assert (c.attribute, reported) == ("accent", found["reported"])
+    assert sum(record.facts["classes"].values()) == len(SPEAKERS)
+    for name, of in recalls.items():
+        assert [of["value"], [of["low"], of["high"]]] == [
+            found[name]["uar"],
+            found[name]["interval"],
+        ]
+    interval = found[reported]["risk_interval"]
+    assert [risk["value"], [risk["low"], risk["high"]]] == [found[reported]["risk"], interval]
 
 
 def test_csv_tables_report_and_statement(tree: SpeechTree) -> None:
@@ -189,7 +196,8 @@ def test_csv_tables_report_and_statement(tree: SpeechTree) -> None:
     rows = {(r["name"], r["metric"]): r for r in every}
     (record,) = results_of(tree).attributes
     risk = rows[record.condition.name, "inference_risk"]
-    assert float(risk["value"]) == record.strongest.risk and risk["caveats"]
+    assert float(risk["value"]) == inferred(record)[0]["value"]
+    assert "speakers" in risk["caveats"]
     amounts = {(r["metric"], r["sentences"]) for r in every if r["sentences"]}
     assert amounts == {(key, n) for key in ("eer", "rank1") for n in ("1", "3")}
     files = ("--results", out / "results.json")
@@ -247,7 +255,7 @@ def test_submissions_without_vectors_are_judged_by_their_scores(tmp_path: Path) 
     assert tree.run("privacy-metrics").code == 0
     assert tree.run("collect", "--allow-missing").code == 0
     records = results_of(tree).amounts
-    assert {r.averaged for r in records} == {"scores"}
+    assert {r.facts["averaged"] for r in records} == {"scores"}
     assert "3 current" in tree.run("identification", "--sentences", "1,3").out.splitlines()[-1]
 
 

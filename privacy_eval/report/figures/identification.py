@@ -16,13 +16,14 @@ from numpy.typing import ArrayLike
 
 from ...choices import grouped
 from ...errors import counted
-from ...metrics.amount import Amount
 from ...metrics.identification import singling_out_chance
 from ...metrics.pav import FloatArray
-from ...numbers.cells import ORIGINAL_COLUMN
+from ...numbers.cells import ORIGINAL_COLUMN, interval_of
+from ...numbers.disclosures import by_length, rate_at, seconds_at
 from ...numbers.groups import by_trial_set, main_split
 from ...numbers.report_data import ReportData
-from ...results.records import AmountRecord, IdentificationRecord
+from ...results.measurements import Row
+from ...results.records import IdentificationRecord, RowsRecord
 from . import style
 from .curves import MOST_SYSTEMS, set_title
 from .drawing import Drawing
@@ -183,13 +184,15 @@ def _log_panel(
 def amount_figures(data: ReportData) -> Iterator[Drawing]:
     """Yield figures of each system and trial set of the main split: a curve of the challenge's
     attacker under every attack model, and one of the other attacker that finds most."""
-    records = [r for r in data.results.amounts if len(r.equal) > 1]
+    amounts = data.results.amounts
+    lengths_of = {id(r): by_length(r.measurements, speakers="equal") for r in amounts}
+    records = [r for r in amounts if len(lengths_of[id(r)]) > 1]
     split = main_split(data.protocol, records)
     for system in dict.fromkeys(r.condition.system for r in records):
         own = [r for r in records if (r.condition.system, r.condition.split) == (system, split)]
         for (_, data_set, gender), of_set in by_trial_set(own).items():
             others = [r for r in of_set if not r.condition.is_by_challenge]
-            others.sort(key=lambda r: -(r.equal[-1].rank1 or 0))
+            others.sort(key=lambda r: -(rate_at(lengths_of[id(r)][-1]) or 0))
             shown = [r for r in of_set if r.condition.is_by_challenge] + others[:1]
             caption = (
                 "Error rates by the number of sentences per test: "
@@ -200,23 +203,24 @@ def amount_figures(data: ReportData) -> Iterator[Drawing]:
             if others:
                 caption += (
                     f" In brackets: of {counted(len(others), 'other attacker')} the one that finds "
-                    f"most, by averaged {others[0].averaged}."
+                    f"most, by averaged {others[0].facts['averaged']}."
                 )
-            plot = amount_plot({_attacker(data, r): r.equal for r in shown})
+            plot = amount_plot({_attacker(data, r): lengths_of[id(r)] for r in shown})
             stem = style.file_stem("amount", system, data_set, split, gender)
             yield Drawing(stem, caption, plot, ("eer",), [r.condition for r in shown])
 
 
-def _remaining(records: Sequence[AmountRecord]) -> str:
+def _remaining(records: Sequence[RowsRecord]) -> str:
     """Say how many speakers have a test of each number of sentences."""
-    amounts = (a for record in records for a in record.all if a.conversations)
+    rows = (row for r in records for row in r.measurements.select(metric="eer", speakers="all"))
+    by_length = grouped((row for row in rows if row["n_tests"]), lambda row: row["sentences"])
     return ", ".join(
-        f"{length}: {' or '.join(map(str, sorted({a.speakers for a in of_length})))}"
-        for length, of_length in sorted(grouped(amounts, lambda a: a.length).items())
+        f"{length}: {' or '.join(map(str, sorted({row['n_speakers'] for row in of_length})))}"
+        for length, of_length in sorted(by_length.items())
     )
 
 
-def _attacker(data: ReportData, record: AmountRecord) -> str:
+def _attacker(data: ReportData, record: RowsRecord) -> str:
     """Name an attacker in the legend."""
     c = record.condition
     attack = data.protocol.attack(c.attack_model or "").title
@@ -225,24 +229,26 @@ def _attacker(data: ReportData, record: AmountRecord) -> str:
     return f"{attack}{by}{folder}"
 
 
-def amount_plot(curves: Mapping[str, Sequence[Amount]]) -> Plot:
+def amount_plot(curves: Mapping[str, Sequence[Mapping[str, Row]]]) -> Plot:
     """Plot how often the right person is found, and the EER, over equal speakers.
 
     Parameters
     ----------
     curves : mapping
-        Amounts by name; bands are drawn where they have intervals.
+        By name, rows by metric of each number of sentences; bands are drawn where they have
+        intervals.
 
     Returns
     -------
     Plot
     """
-    speakers = sorted({amounts[-1].speakers for amounts in curves.values()})
+    every = [of_length for lengths in curves.values() for of_length in lengths]
+    speakers = sorted({lengths[-1]["eer"]["n_speakers"] for lengths in curves.values()})
     title = f"{' or '.join(map(str, speakers))} speakers at every length"
-    every = [amount for amounts in curves.values() for amount in amounts]
-    lengths = _axis("sentences per test", {a.length: str(a.length) for a in every})
-    axes = {"length": replace(lengths, title=title)}
-    seconds = [amount.seconds for amount in every if amount.seconds is not None]
+    sentences = (of_length["eer"]["sentences"] for of_length in every)
+    axis = _axis("sentences per test", {n: str(n) for n in sentences})
+    axes = {"": replace(axis, title=title)}
+    seconds = [s for s in map(seconds_at, every) if s is not None]
     if len(seconds) == len(every):
         axes["seconds"] = _axis("mean seconds of speech per test", dict.fromkeys(seconds, ""))
     rows = tuple(
@@ -266,16 +272,20 @@ def _axis(label: str, ticks: Mapping[float, str]) -> Panel:
 
 
 def _amount_panel(
-    curves: Mapping[str, Sequence[Amount]], values: tuple[str, str], label: str, axis: Panel
+    curves: Mapping[str, Sequence[Mapping[str, Row]]],
+    values: tuple[str, str],
+    label: str,
+    axis: Panel,
 ) -> Panel:
-    """Draw two values of amounts on axes: length or seconds, and a rate."""
+    """Draw two values of amounts on axes: sentences (by default) or seconds, and a rate."""
     drawn, (over, rate) = [], values
     styles = style.system_styles(list(curves))
-    for name, amounts in curves.items():
-        points = [amount for amount in amounts if getattr(amount, rate) is not None]
-        x = [getattr(amount, over) for amount in points]
-        drawn.append(_rate_curve(styles[name], x, [getattr(a, rate) for a in points], name))
-        intervals = [getattr(amount, f"{rate}_interval") for amount in points]
-        if all(intervals) and intervals:
+    for name, lengths in curves.items():
+        points = [of_length for of_length in lengths if "value" in of_length[rate]]
+        rows = [of_length[rate] for of_length in points]
+        x = [of[over]["value"] if over else of[rate]["sentences"] for of in points]
+        drawn.append(_rate_curve(styles[name], x, [row["value"] for row in rows], name))
+        intervals = [interval for row in rows if (interval := interval_of(row))]
+        if intervals and len(intervals) == len(points):
             drawn.append(_band(styles[name], x, intervals))
     return replace(axis, curves=tuple(drawn), y_label=label)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from figure_data import CONFIG, ODD, PUBLISHED_EER, data_of, simulated
 from latex_support import compiled
-from support import side_by_side
+from support import rows_record, side_by_side
 
 from privacy_eval.io.wer import WerLine
-from privacy_eval.metrics.amount import Amount
+from privacy_eval.metrics.amount import Amount, AmountCurve
 from privacy_eval.metrics.groups import GroupSummary, GroupValues
 from privacy_eval.metrics.identification import GroupLinkage
 from privacy_eval.metrics.utility import GroupRate
@@ -28,10 +28,10 @@ from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.page import Section
 from privacy_eval.report.sections import report_sections
 from privacy_eval.results.records import (
-    AmountRecord,
     IdentificationRecord,
     RecognitionRecord,
     Results,
+    RowsRecord,
     SimilarityRecord,
     VerificationRecord,
 )
@@ -99,14 +99,15 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
     }
 
 
-def with_amounts(condition: Condition) -> AmountRecord:
+def with_amounts(condition: Condition) -> RowsRecord:
     """Rates of tests of three lengths and their seconds, of one without interval or EER."""
     lengths = (
         Amount(1, 60, 4, 0.4, 0.2, (0.3, 0.5), (0.1, 0.3), 6.5),
         Amount(5, 12, 4, 0.3, 0.5, (0.2, 0.4), (0.4, 0.6), 33.0),
         Amount(30, 4, 4, None, 1.0, seconds=195.0),
     )
-    return AmountRecord(condition, "scores", 6, lengths, lengths)
+    rows = AmountCurve(lengths, lengths).to_rows()
+    return rows_record("amounts", condition, rows, averaged="scores", n_enrolled=6)
 
 
 def with_groups(record: VerificationRecord) -> VerificationRecord:
