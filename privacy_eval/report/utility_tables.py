@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..metrics import Label, describe
-from ..metrics.caveats import note_of
 from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
 from ..numbers.means import UTILITY, decoded_sets
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ORIGINAL, Protocol
 from ..results.measurements import Measurements, Row
 from .attackers_in_words import overestimates
-from .comparison_tables import Block, Line, table_of_blocks
+from .comparison_tables import Block, Line, caveats_in, table_of_blocks
 from .declared import declared_table, entry_of
 from .notes import interval_notes, words_not_resampled
 from .table import SIDE_BY_SIDE, Column, Table
@@ -54,9 +53,8 @@ def _utility(data: ReportData, split: str) -> Table | None:
     rated = cells.own.intersection(cells.rows.select(metric="wer", split=split).values("system"))
     notes += words_not_resampled(data, (s for s in systems if s in rated - of_words))
     notes += [describe(m).explanation.rstrip(".") for m in cells.measures if m in rated_by]
-    printed = (cell.get("caveat") for block in blocks for _, cell in block.of_sets)
-    caveats = dict.fromkeys(caveat for caveat in printed if caveat)
-    notes += [*map(note_of, caveats), *(cells.not_comparable if caveats else ())]
+    caveats = caveats_in(blocks)
+    notes += [*caveats, *(cells.not_comparable if caveats else ())]
     table = Table(
         f"utility_{split}",
         f"Utility, {protocol.split_name(split)}: word error rate (lower is better) and "
