@@ -210,7 +210,9 @@ def provenance_tables(data: ReportData) -> list[Table]:
         "made_similarity": [
             (r, (r.condition.name, r.n_speakers, r.n_utterances)) for r in results.similarity
         ],
-        "made_recognition": [(r, (r.condition.name, r.line.decode)) for r in results.recognition],
+        "made_recognition": [
+            (r, (r.condition.name, r.facts["decode"])) for r in results.recognition
+        ],
         "made_rows": [(r, (r.condition.name,)) for r in results.rows],
     }
     tables = (

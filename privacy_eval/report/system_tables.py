@@ -226,7 +226,7 @@ _RATE = ("split", "data_set", "asr_model", "trial", "language_model")
 
 def _emotion(rows: Measurements, data: ReportData) -> Part:
     records = data.results.emotion
-    folds = {len(r.folds) for r in records} - {0}
+    folds = {len(r.measurements.values("fold")) for r in records} - {0}
     few = f"; means over {max(folds)} speakers, too few for an interval" if folds else ""
     return rows, {"folds": few}, utility_notes(records)
 

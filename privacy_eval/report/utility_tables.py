@@ -12,7 +12,7 @@ from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
 from ..numbers.means import UTILITY, decoded_sets
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ORIGINAL, Protocol
-from ..results.measurements import Measurements, Row
+from ..results.measurements import PRESENT, Measurements, Row
 from .attackers_in_words import overestimates
 from .comparison_tables import Block, Line, caveats_in, table_of_blocks
 from .declared import declared_table, entry_of
@@ -157,7 +157,7 @@ def recalls_of_folds(data: ReportData, metric: str, data_set: str, split: str) -
     ranges: dict[str, str] = {}
     for r in data.results.emotion:
         place = r.condition.data_set, r.condition.split
-        recalls = [fold[metric] for fold in r.folds.values() if metric in fold]
+        recalls = r.measurements.select(metric=metric, fold=PRESENT).values("value")
         if place == (data_set, split) and recalls:
             original = r.condition.trial == ORIGINAL
             system = ORIGINAL_COLUMN if original else system_column(r.condition.system)

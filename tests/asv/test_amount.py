@@ -1,7 +1,5 @@
 """Amount of speech of vectors and of scores: golden values, a slow version, the verb, bad input."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tempfile
@@ -13,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
-from support import ROOT, Run, cli, lines_to, printed, write
+from support import ROOT, Run, cli, lines_to, ok, printed, write
 
 from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer
 from privacy_eval.asv.galleries import KnownSpeech
@@ -98,8 +96,7 @@ def test_more_sets_of_vectors(name: str, tmp_path: Path) -> None:
 def test_text_and_plot(tmp_path: Path) -> None:
     options = vectors_of(tmp_path, GOLDEN / "unequal_counts.npz")
     drawn = ("--format", "text", "--bootstrap", 20, "--plot", tmp_path / "amount.png")
-    run = cli("identification", *options[:-2], *drawn)
-    assert run.code == 0, run.err
+    run = ok(cli("identification", *options[:-2], *drawn))
     rows = [[row[k] for k in ("Sentences", "n", "Speakers")] for row in printed(run.out)[-12:]]
     assert ["3", "192", "24"] in rows and "of the same 10 speakers at every length" in run.out
     assert "with 30 sentences instead of 1" in run.out

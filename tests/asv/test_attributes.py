@@ -1,8 +1,6 @@
 """Attribute inference: values of scikit-learn and anonymeter, a slow second implementation, no
 information, and the verb with every kind of metadata."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """Identification from x-vectors: galleries, conversations, distractors, intervals."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
@@ -10,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import BACKEND, ENROLLS, TRIALS, SpeechTree, cli, printed
+from support import BACKEND, ENROLLS, TRIALS, SpeechTree, cli, ok, printed
 
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
@@ -157,11 +155,7 @@ def test_intervals_are_those_of_drawn_speakers(people: People) -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [
-        ({"length": 7}, "7 utterances"),
-        ({"sizes": [7]}, "1 to 6"),
-        ({"backend": "plda"}, "model"),
-    ],
+    [({"length": 7}, "7 utterances"), ({"sizes": [7]}, "1 to 6"), ({"backend": "plda"}, "model")],
 )
 def test_what_the_data_cannot_give(people: People, options: dict[str, Any], message: str) -> None:
     with pytest.raises(PrivacyEvalError, match=message):
@@ -255,8 +249,7 @@ def test_the_verb(tmp_path: Path, backend: BackendName) -> None:
         *("--trial-vectors", tree.scp(TRIALS), "--utt2spk", data / TRIALS / "utt2spk"),
         *("--scp-base", tree.root),
     )
-    run = cli("identification", *arguments, "--format", "json", "--bootstrap", 20)
-    assert run.code == 0, run.err
+    run = ok(cli("identification", *arguments, "--format", "json", "--bootstrap", 20))
     curve = json.loads(run.out)
     assert curve["sizes"][-1] == curve["n_enrolled"]
     assert curve["chance"] == pytest.approx([1 / n for n in curve["sizes"]])

@@ -1,7 +1,5 @@
 """Identification within groups of speakers: a slow second implementation, and odd groups."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ranks counted in blocks and by array jobs: those of the whole matrix of scores, to the last."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Back ends on disk, who is enrolled, and scores of trials; Kaldi's scores of real speech."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -18,19 +16,9 @@ from support import REAL_TREE, ROOT, assert_golden, lines_to, needs_real_tree
 
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
-from privacy_eval.asv.backend import (
-    BACKENDS,
-    BackendName,
-    PldaBackend,
-    score_matrix,
-    train_backend,
-)
+from privacy_eval.asv.backend import BACKENDS, BackendName, PldaBackend, score_matrix, train_backend
 from privacy_eval.asv.inputs import Enrollment, TreeVectors, backend_folder, load_enrollment
-from privacy_eval.asv.model_folder import (
-    StoredBackend,
-    load_backend,
-    save_backend,
-)
+from privacy_eval.asv.model_folder import StoredBackend, load_backend, save_backend
 from privacy_eval.asv.trials import score_trials
 from privacy_eval.errors import InputWarning
 from privacy_eval.io.scores import format_scores, read_scores, read_trial_list, read_trials
@@ -400,7 +388,6 @@ def test_scores_of_arrays_are_those_of_a_slow_loop(backend: Any) -> None:
 
     def one(mean: Any, vector: Any) -> float:
         if backend == "plda":
-            assert model is not None
             plda = slow.Plda(model.plda.mean, model.plda.transform, model.plda.psi)
             lines = slow.challenge_scores(
                 plda, model.mean, model.transform, {"m": ("m1", "m2", "m3")},
@@ -473,10 +460,7 @@ def test_arrays_mappings_and_files_have_the_same_scores(tmp_path: Path) -> None:
         ({"utterance": ["u"] * 20}, "20 ids, 1 of them different, for 20 trial vectors"),
         ({"trials": {"enrolled": ["z"], "utterance": ["0"]}}, "1 speakers are not enrolled .*: z"),
         ({"trials": {"enrolled": ["a"], "utterance": ["99"]}}, "no vector for 1 ids of .*: 99"),
-        (
-            {"backend": lambda first, second: first},
-            r"shape \(5, 6\) instead of \(5, 20\)",
-        ),
+        ({"backend": lambda first, second: first}, r"shape \(5, 6\) instead of \(5, 20\)"),
         ({"backend": lambda first, second: first @ second.T * np.nan}, "100 scores are not finite"),
     ],
 )

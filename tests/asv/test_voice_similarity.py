@@ -1,7 +1,5 @@
 """Voice similarity from x-vectors: numbers, bad sets, and the records of a tree."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
@@ -147,10 +145,7 @@ def test_arrays_vectors_and_mappings_have_the_same_matrices(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        (
-            {"anonymized": np.ones((19, 5))},
-            "anonymized vectors: no vector for 1 ids .*: 19",
-        ),
+        ({"anonymized": np.ones((19, 5))}, "anonymized vectors: no vector for 1 ids .*: 19"),
         ({"anonymized": np.eye(20)}, "dimensions"),
         ({"original": np.full((20, 5), np.nan)}, "20 original vectors .* NaN"),
         ({"original": [[1, 2], [3]]}, "not all of one dimension"),

@@ -1,8 +1,6 @@
 """Aligned and normalized attackers: golden scores of real and of simulated vectors, slow second
 implementations, and the verb."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import partial
@@ -11,13 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.linalg
-from attacker_support import (
-    REAL_B2,
-    golden_scores,
-    golden_vectors,
-    read_score_file,
-    spk2utt_lines,
-)
+from attacker_support import REAL_B2, golden_scores, golden_vectors, read_score_file, spk2utt_lines
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -112,7 +104,6 @@ def test_procrustes_is_the_best_rotation() -> None:
     a, b = unit_vectors(drawn(0, 30, 4)), unit_vectors(drawn(1, 30, 4))
     learnt = align("procrustes", a, b)
     matrix = learnt.original.matrix
-    assert matrix is not None
     expected, _ = scipy.linalg.orthogonal_procrustes(a - a.mean(axis=0), b - b.mean(axis=0))
     assert matrix == pytest.approx(expected)
     # Whichever side is turned: the cosines are the same.

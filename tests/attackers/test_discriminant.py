@@ -1,8 +1,6 @@
 """Attackers who learn from crops, and the spectrum: golden scores, a slow second implementation,
 singular cases, the verbs."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

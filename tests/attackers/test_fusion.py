@@ -1,8 +1,6 @@
 """Fusion of attackers: scikit-learn's models, a slow second implementation, folds without shared
 speakers, and the verb."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

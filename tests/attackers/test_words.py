@@ -1,8 +1,6 @@
 """The words attacker: scikit-learn's scores of odd and of real transcripts, a slow second
 implementation, joined utterances, and the verb."""
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

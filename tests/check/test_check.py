@@ -1,9 +1,5 @@
 """`privacy-eval check`: missing inputs, original/anonymized mismatches, implausible scores."""
 
-from __future__ import annotations
-
-import csv
-import io
 import json
 import shutil
 from collections.abc import Callable, Iterable
@@ -21,7 +17,9 @@ from support import (
     SpeechTree,
     Tree,
     cli,
+    csv_rows,
     lines_to,
+    ok,
     score_lines,
     snapshot,
     three_conditions,
@@ -126,7 +124,7 @@ def test_formats_show_the_same_rows(tmp_path: Path) -> None:
     for options in ((), ("--details",)):
         rows = json.loads(run_check(tree, "--format", "json", *options, code=1))
         printed = run_check(tree, "--format", "csv", *options, code=1)
-        table = list(csv.DictReader(io.StringIO(printed)))
+        table = csv_rows(printed)
         assert [[*row] for row in table] == [
             ["team", "conditions", "expected", "status", "problem", "file", "line"]
         ] * len(rows)
@@ -154,8 +152,7 @@ def test_an_incomplete_tree(tmp_path: Path) -> None:
 
 
 def test_an_empty_tree(tmp_path: Path) -> None:
-    run = cli("stage", "check", "--tree", tmp_path, "--results", "exp")
-    assert run.code == 0
+    run = ok(cli("stage", "check", "--tree", tmp_path, "--results", "exp"))
     assert f"{tmp_path}/exp" in run.err
     lines = run.out.splitlines()
     assert lines[0].startswith("no scores yet of 36 conditions")
@@ -770,11 +767,7 @@ def separated(step: float, wrong: int = 0) -> Callable[[str, str, bool, int], fl
         (3, "25.0", HIGH),
         (7, "58.3", HIGH),
         (8, "66.7", INVERTED),
-        (
-            12,
-            "91.7",
-            INVERTED,
-        ),  # as compute-eer prints for 12 targets below all nontargets
+        (12, "91.7", INVERTED),  # as compute-eer prints for 12 targets below all nontargets
     ],
 )
 def test_an_original_eer_too_high(

@@ -1,15 +1,13 @@
 """Recognition that cannot be right, and scores of two systems, in `check`, `collect`, `import` and
 tables alike, until `--confirm` ends it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import B1, ENROLLS, TRIALS, SpeechTree, cli, lines_to
+from support import B1, ENROLLS, TRIALS, SpeechTree, cli, lines_to, ok
 
 import privacy_eval as pe
 from privacy_eval.cli.config import expand_config
@@ -133,8 +131,7 @@ def test_scores_of_another_team(tree: SpeechTree, edited: Callable[[list[str]], 
     }
     assert confirmed.pop("other/x") == "ready" and {*confirmed.values()} == {"incomplete"}
     for verb in ("privacy-metrics", "collect"):
-        run = tree.run(verb, "--allow-missing", "--out", "out")
-        assert run.code == 0, run.err
+        ok(tree.run(verb, "--allow-missing", "--out", "out"))
     results = pe.read_results(str(tree.root / "out/results.json"))
     marked = {r.condition.system for r in results.verification if SAME_SCORES in r.caveats}
     assert len(marked) == 2 and "other/x" in marked

@@ -1,7 +1,5 @@
 """selftest: agreement with other programs on the machine at hand."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

@@ -1,7 +1,5 @@
 """Options of a verb from a file, repeated options, and the check of the recipe's options."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

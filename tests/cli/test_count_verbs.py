@@ -1,7 +1,5 @@
 """count, merge and metrics --counts: contracts, parts in any order, damaged files."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import itertools
@@ -9,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support import ROOT, cli, flipped_bits, lines_to
+from support import ROOT, cli, flipped_bits, lines_to, ok, refused
 
 GOLDEN = ROOT / "tests/data/golden/scores/few_trials"
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text())
@@ -37,8 +35,7 @@ class Shards:
     def count(self, scores: Path, name: str, *more: object) -> Path:
         out = self.folder / name
         files = ("--scores", scores, "--trials", self.trials, "--out", out)
-        run = cli("count", *files, *more)
-        assert run.code == 0, run.err
+        ok(cli("count", *files, *more))
         return out
 
 
@@ -106,10 +103,8 @@ def test_wrong_usage(shards: Shards) -> None:
     assert cli("count", "--scores", shards.whole, "--out", "x", "--bits", "17").code == 2
     assert cli("count", "--scores", shards.whole, "--out", shards.whole).code == 2
     targets = shards.count(shards.scores[1], "c1", "--bits", "16")
-    run = cli("merge", counts, targets, "--out", shards.folder / "m")
-    assert run.code == 1 and "bits" in run.err
-    run = cli("metrics", "--counts", targets)
-    assert run.code == 1 and f"{targets}: no target scores" in run.err
+    refused(cli("merge", counts, targets, "--out", shards.folder / "m"), "bits")
+    refused(cli("metrics", "--counts", targets), f"{targets}: no target scores")
 
 
 def test_damaged_counts_are_refused(shards: Shards) -> None:
@@ -163,9 +158,7 @@ def test_counts_without_a_checksum_name_what_makes_them_anew(shards: Shards) -> 
     plain = json.loads(header)
     del plain["sha256"]
     path.write_bytes(json.dumps(plain).encode() + b"\n" + body)
-    run = cli("metrics", "--counts", path)
-    assert run.code == 1 and str(path) in run.err
-    assert "no checksum" in run.err and "privacy-eval count" in run.err
+    refused(cli("metrics", "--counts", path), str(path), "no checksum", "privacy-eval count")
 
 
 CUT = {

@@ -1,14 +1,10 @@
 """What verbs on single files find, in every format: the same numbers, escaped as each demands."""
 
-from __future__ import annotations
-
-import csv
-import io
 import json
 from pathlib import Path
 
 import pytest
-from support import cli, lines_to, printed, score_lines, trial_lines
+from support import cli, csv_rows, lines_to, printed, score_lines, trial_lines
 
 from privacy_eval.results.measurements import metric_of
 
@@ -49,7 +45,7 @@ def test_every_format_has_the_same_numbers(verb: str, commands: dict[str, list[o
     runs = {form: cli(verb, *commands[verb], "--format", form) for form in FORMATS}
     assert {form: run.code for form, run in runs.items()} == dict.fromkeys(FORMATS, 0)
     assert json.loads(runs["json"].out)
-    rows = list(csv.DictReader(io.StringIO(runs["csv"].out)))
+    rows = csv_rows(runs["csv"].out)
     assert len(rows) > 2
     values = [metric_of(r["metric"]).format(float(r["value"]), detailed=True) for r in rows]
     shown = [row["Value"].split()[0].rstrip("?") for row in printed(runs["text"].out)]
@@ -60,11 +56,9 @@ def test_every_format_has_the_same_numbers(verb: str, commands: dict[str, list[o
     assert "| " in runs["markdown"].out and "a_b|" not in runs["markdown"].out
 
 
-def test_differences_are_rows_with_what_they_are_against(
-    commands: dict[str, list[object]],
-) -> None:
+def test_differences_are_rows_with_what_they_are_against(commands: dict[str, list[object]]) -> None:
     run = cli("wer", *commands["wer"], "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(run.out)))
+    rows = csv_rows(run.out)
     (row,) = (row for row in rows if row["against"])
     hypothesis, other = (Path(str(commands["wer"][n])) for n in (1, 9))
     assert (row["against"], row["system"]) == (str(hypothesis), str(other))

@@ -1,12 +1,10 @@
 """init: a recipe of one's own, which runs what is installed."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 import pytest
-from support import cli, command, run_program, snapshot
+from support import cli, command, refused, run_program, snapshot
 
 from privacy_eval.protocol.protocol import bundled, load_protocol
 
@@ -45,8 +43,7 @@ def test_what_exists_is_not_written_to(kind: str, tmp_path: Path) -> None:
     else:
         own.symlink_to(tmp_path / "nowhere")
     before = snapshot(tmp_path)
-    run = cli("init", own)
-    assert run.code == 1 and f"{own}: exists and is not an empty folder" in run.err
+    refused(cli("init", own), f"{own}: exists and is not an empty folder")
     assert snapshot(tmp_path) == before
 
 
@@ -57,6 +54,5 @@ def test_an_empty_current_folder_gets_a_recipe(tmp_path: Path) -> None:
 
 
 def test_an_unknown_protocol_is_wrong_usage(tmp_path: Path) -> None:
-    run = cli("init", tmp_path / "own", "--conf", "vpc2021")
-    assert run.code == 2 and "vpc2020, vpc2022" in run.err
+    refused(cli("init", tmp_path / "own", "--conf", "vpc2021"), "vpc2020, vpc2022", code=2)
     assert list(tmp_path.iterdir()) == []

@@ -1,7 +1,5 @@
 """The verb of listening tests, and its section of the report, end to end."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -9,7 +7,7 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from support import B1, ROOT, Run, cli, imported, options_of, snapshot, undrawn
+from support import B1, ROOT, Run, cli, imported, ok, options_of, refused, snapshot, undrawn
 
 from privacy_eval.io.ratings import TEMPLATE, read_ratings
 from privacy_eval.listening import evaluation
@@ -159,16 +157,12 @@ def test_a_report_of_what_has_changed_is_refused(
     text = path.read_text()
     plain = json.loads(text)
     path.write_text(json.dumps({**plain, "not_evaluated": ["one"]}))
-    done = cli(*report)
-    assert done.code == 1
-    assert "figures of other ratings or results; draw them again" in done.err
+    refused(cli(*report), "figures of other ratings or results; draw them again")
     path.write_text(text)
     assert cli(*report).code == 0
     other = to_json(imported(B1, protocol="vpc2022"))
     path.write_text(other)
-    done = cli(*report)
-    assert done.code == 1
-    assert "protocol vpc2020, but the results are of protocol vpc2022" in done.err
+    refused(cli(*report), "protocol vpc2020, but the results are of protocol vpc2022")
     assert not cli(*report[:-1], tree / "nothing").code == 0
 
 
@@ -209,8 +203,7 @@ def test_other_systems_and_scales_on_request(tree: Path, monkeypatch: pytest.Mon
 
 
 def test_published_tests_alone(tmp_path: Path) -> None:
-    done = cli("listening", "--published", "vpc2020", "--format", "png", "--out", tmp_path)
-    assert done.code == 0, done.err
+    ok(cli("listening", "--published", "vpc2020", "--format", "png", "--out", tmp_path))
     names = {p.stem for p in (tmp_path / "tables").glob("*.tex")} - {"tables"}
     assert names == {
         "subjective_tests_similarity",

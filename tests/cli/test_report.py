@@ -1,7 +1,5 @@
 """The verbs from results to what is read, end to end: tables, figures, report."""
 
-from __future__ import annotations
-
 import base64
 import functools
 import html
@@ -9,7 +7,6 @@ import itertools
 import json
 import re
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from latex_support import needs_latex, well_set
 from support import (
     ANON,
     B1,
@@ -27,13 +25,16 @@ from support import (
     BACKEND,
     ODD_NAME,
     ORIG,
+    ROOT,
     Run,
     SpeechTree,
     cells_of,
     cli,
     imported,
     lines_to,
+    ok,
     options_of,
+    run_program,
     snapshot,
     three_conditions,
     times,
@@ -154,7 +155,6 @@ def test_time_left_is_by_the_pace_since_work_began(
     monkeypatch.setattr(time, "monotonic", lambda: next(times))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     show = progress()
-    assert show is not None
     for done in range(3):
         show(done, 5, "item")
     assert "about 40 s left" in (err := capsys.readouterr().err) and "about 30 s left" in err
@@ -173,12 +173,8 @@ def incomplete() -> Results:
     whole = imported(ANON, ORIG, protocol="vpc2022", system=ODD_NAME)
     kept = []
     for r in whole.verification:
-        place = (
-            r.condition.attack_model,
-            r.condition.split,
-            r.condition.data_set,
-            r.condition.gender,
-        )
+        c = r.condition
+        place = (c.attack_model, c.split, c.data_set, c.gender)
         if place in {
             ("ignorant", "dev", "libri", "f"),
             ("original", "test", "libri", "m"),
@@ -196,18 +192,8 @@ def _beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tables of the incomplete system beside the published ones."""
     folder = tmp_path_factory.mktemp("beside")
     path = store(folder / "mine.json", incomplete())
-    run = cli(
-        "tables",
-        "--results",
-        path,
-        "--published",
-        "vpc2020",
-        "--formats",
-        "md,txt",
-        "--out",
-        folder / "D",
-    )
-    assert run.code == 0, run.err
+    shown = ("--published", "vpc2020", "--formats", "md,txt", "--out", folder / "D")
+    run = ok(cli("tables", "--results", path, *shown))
     assert re.search(
         r"Original speech: published results vpc2020 if missing in .*linkability", run.err
     )
@@ -341,24 +327,6 @@ def test_submitted_system_is_highlighted(beside: Path) -> None:
         assert set(sources.values()) == {"submitted", "published"}
 
 
-CALL = re.compile(r"^\\privacyevaltable\{[^\n]*\}\{(\d+)\}\{([^\n]*)\}\{%$", re.M)
-
-
-def test_every_row_in_latex_has_every_column(beside: Path) -> None:
-    for path in beside.rglob("*.tex"):
-        text = path.read_text()
-        assert ODD_NAME not in text and "%_" not in text
-        _, *calls = CALL.split(text)
-        assert calls or path.name == "tables.tex"
-        for count, columns, body in zip(calls[::3], calls[1::3], calls[2::3], strict=True):
-            assert len(re.findall("[lcrp]", re.sub(r"\{.*?\}", "", columns))) == int(count)
-            rows = [line for line in body.splitlines() if line.endswith(r" \\")]
-            assert len(rows) > 1
-            assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {int(count) - 1}, path
-    own = [p for p in comparisons(beside, ".tex") if not p.stem.endswith("retrained_test")]
-    assert all(r"50\%\_team \& Co" in path.read_text() for path in own)
-
-
 def test_the_document_has_every_table_once(beside: Path, tmp_path: Path) -> None:
     # A system with one split: its table of that split and of all are the same.
     one = imported(B2, system="dev only")
@@ -380,20 +348,10 @@ def test_the_document_has_every_table_once(beside: Path, tmp_path: Path) -> None
     assert left_out == {beside: set(), tmp_path / "one": {"more/dev_only_asv.tex"}}
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@needs_latex
 def test_the_document_compiles(beside: Path, tmp_path: Path) -> None:
     shutil.copytree(beside, tmp_path, dirs_exist_ok=True)
-    done = subprocess.run(
-        ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"],
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
-    log = (tmp_path / "tables.log").read_text(errors="replace")
-    assert done.returncode == 0, log[-3000:]
-    for wrong in ("Overfull", "multiply defined", "Missing char", "too large"):
-        assert wrong not in log, wrong
+    well_set(tmp_path)
 
 
 @pytest.fixture(name="baselines", scope="module")
@@ -491,14 +449,8 @@ def test_the_ranking_asked_for(baselines: tuple[Path, Path], tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ("--attack-model", "x"),
-            "not an attack model of protocol vpc2020; known: ig",
-        ),
-        (
-            ("--attack-model", "original"),
-            "not an attack model of protocol",
-        ),
+        (("--attack-model", "x"), "not an attack model of protocol vpc2020; known: ig"),
+        (("--attack-model", "original"), "not an attack model of protocol"),
         (("--rank-by", "deid", "--attack-model", "ignorant"), "deid does not depend on an attack"),
     ],
 )
@@ -534,8 +486,7 @@ def test_a_published_system_of_the_same_name_stays(
     changed = replace(first, metrics={"challenge": {"eer": 0.125}})
     others = tuple(changed if r == first else r for r in records.verification)
     path = store(tmp_path / "B1.json", replace(records, verification=others))
-    run = cli("tables", "--results", path, "--published", "vpc2020", "--out", tmp_path / "D")
-    assert run.code == 0
+    ok(cli("tables", "--results", path, "--published", "vpc2020", "--out", tmp_path / "D"))
     row = rows_of(tmp_path / "D", "comparison_asv_dev")[0]
     assert (row["B1"], row["B1 (published)"], row["B2"]) == ("12.50", "50.14", "35.23")
     systems = [r["System"] for r in rows_of(tmp_path / "D", "ranking_eer_lazy-informed_dev")]
@@ -543,15 +494,10 @@ def test_a_published_system_of_the_same_name_stays(
 
 
 def test_tables_of_published_systems_alone(tmp_path: Path) -> None:
-    run = cli("tables", "--published", "vpc2020", "--out", tmp_path / "D")
-    assert run.code == 0
+    ok(cli("tables", "--published", "vpc2020", "--out", tmp_path / "D"))
     names = {p.stem for p in (tmp_path / "D").rglob("*.tex")}
     assert {n.split("_")[0] for n in names} == {
-        "published",
-        "comparison",
-        "ranking",
-        "tables",
-        "paper",
+        *("published", "comparison", "ranking", "tables", "paper")
     }
     document = (tmp_path / "D/tables.tex").read_text()
     assert document.index("published_systems.tex") < document.index("comparison_")
@@ -613,8 +559,7 @@ def _measured(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
         ("similarity", *named),
         ("collect", *named),
     ):
-        run = tree.run(*arguments)
-        assert run.code == 0, run.err
+        ok(tree.run(*arguments))
     return tree
 
 
@@ -627,18 +572,11 @@ def run_without_numpy(*commands: Sequence[object]) -> str:
     script = """
 import json, sys
 from privacy_eval.cli import main
-for command in json.load(sys.stdin):
+for command in json.loads(sys.argv[1]):
     assert main(command) == 0 and "numpy" not in sys.modules, command
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        input=json.dumps([list(map(str, command)) for command in commands]),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    words = json.dumps([list(map(str, command)) for command in commands])
+    return ok(run_program(sys.executable, "-c", script, words, cwd=ROOT)).out
 
 
 def test_nothing_to_do_is_told_without_numpy(measured: SpeechTree, beside: Path) -> None:
@@ -686,7 +624,6 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "KINDS", [k for k in figures.KINDS if k.name in ("bars", "det")])
 
 
-BARS = ("bars_eer_dev", "bars_cllr_min_dev")
 CURVE = "det_ignorant_libri_dev_f"
 
 
@@ -716,20 +653,6 @@ def test_figures_are_drawn_once(measured: SpeechTree, tmp_path: Path) -> None:
     (out / f"{CURVE}.pdf").unlink()
     assert cli(*command) == drawn(out, 1, 2)
     assert (out / f"{CURVE}.pdf").read_bytes() == content
-
-
-@pytest.mark.usefixtures("few")
-def test_jobs_share_the_figures(measured: SpeechTree, tmp_path: Path) -> None:
-    out = tmp_path / "D"
-    command = ("figures", "--results", results_of(measured), "--out", out)
-    command = (*command, "--all-figures", "--format", "png")
-    assert cli(*command, "--job", "2/2") == drawn(out, 1, 0)
-    assert cli(*command, "--job", "1/2") == drawn(out, 2, 0)
-    captions = json.loads((out / "captions.json").read_text())
-    assert pictures(out) == {f"{name}.png" for name in captions}
-    assert len(captions) == 3
-    assert cli(*command) == drawn(out, 0, 3)
-    assert cli(*command, "--job", "3/2").code == 2
 
 
 @pytest.mark.usefixtures("few")
@@ -764,8 +687,7 @@ def test_published_values_alone_make_figures_and_a_report(
     undrawn(monkeypatch)
     out = tmp_path / "D"
     alone = ("--published", "vpc2020")
-    run = cli("figures", *alone, "--all-figures", "--format", "png", "--out", out)
-    assert run.code == 0, run.err
+    ok(cli("figures", *alone, "--all-figures", "--format", "png", "--out", out))
     of_splits = ("eer", "cllr_min", "gvd_db", "deid", "attacks")
     names = {f"bars_{kind}_{split}" for kind in of_splits for split in ("dev", "test")}
     names |= {"bars_mean_eer", "scatter_deid"}
@@ -776,8 +698,7 @@ def test_published_values_alone_make_figures_and_a_report(
     of_curves = tuple(kind.name for kind in figures.KINDS if kind.curves)
     assert not [name for name in pictures(out) if name.startswith((*of_curves, "matrices"))]
     path = tmp_path / "report.html"
-    run = cli("report", *alone, "--figures", out, "--out", path)
-    assert run.code == 0, run.err
+    ok(cli("report", *alone, "--figures", out, "--out", path))
     page = Page(path.read_text(encoding="utf-8"))
     figures_of = ["Privacy of the systems", "Metric against metric"]
     titles = ["Answer", "Systems side by side", *figures_of, "Published systems"]
@@ -810,8 +731,7 @@ def test_without_curves_nothing_is_written_as_tex(measured: SpeechTree, tmp_path
     shutil.copy(results_of(measured), tmp_path)
     out = tmp_path / "D"
     command = ("figures", "--results", tmp_path / "results.json", "--out", out)
-    run = cli(*command, "--all-figures", "--conventional", "--format", "tex")
-    assert run.code == 0, run.err
+    ok(cli(*command, "--all-figures", "--conventional", "--format", "tex"))
     assert json.loads((out / "captions.json").read_text()) == {}
     assert pictures(out) == set()
 
@@ -900,8 +820,7 @@ def _drawings(measured: SpeechTree, tmp_path_factory: pytest.TempPathFactory) ->
     """All figures that there are, as PNG."""
     out = tmp_path_factory.mktemp("drawings") / "D"
     command = ("figures", "--results", results_of(measured), "--out", out, "--format", "png")
-    run = cli(*command, "--all-figures", "--conventional")
-    assert run.code == 0, run.err
+    ok(cli(*command, "--all-figures", "--conventional"))
     return out
 
 
@@ -1051,8 +970,7 @@ def test_a_report_without_figures_and_other_systems(
     page = report(tmp_path / "report.html", baselines[0])
     assert page.titles == ["Answer", "System B1", MADE, *FOOT]
     assert page.images == {}
-    run = cli("report", "--results", *baselines, "--out", tmp_path / "two.html")
-    assert run.code == 0
+    run = ok(cli("report", "--results", *baselines, "--out", tmp_path / "two.html"))
     assert "Original speech differs between systems" in run.err
     page = Page((tmp_path / "two.html").read_text())
     assert page.titles == ["Answer", "Systems side by side", "System B1", "System B2", MADE, *FOOT]

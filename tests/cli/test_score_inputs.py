@@ -1,17 +1,14 @@
 """Where the verb `metrics` takes scores from: arrays, stdin, scores where less is more alike."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support import cli, lines_to, printed, score_lines, trial_lines, write
+from support import cli, lines_to, printed, run_program, score_lines, trial_lines, write
 
 from privacy_eval.io.scores import read_scores, read_trials
 from privacy_eval.metrics.pairing import pair
@@ -142,13 +139,11 @@ def test_options_that_do_not_go_together(options: list[str], messages: list[str]
 def test_scores_from_stdin(tmp_path: Path) -> None:
     scores, key = trials(tmp_path)
     expected = cli(*METRICS, "--scores", scores, "--trials", key)
-    run = subprocess.run(
-        [sys.executable, "-m", "privacy_eval", *METRICS, "--scores", "-", "--trials", str(key)],
-        input=scores.read_bytes(),
-        capture_output=True,
-        check=True,
+    words = (
+        f"{sys.executable} -m privacy_eval {' '.join(METRICS)} --scores - --trials trials <scores"
     )
-    assert json.loads(run.stdout) == json.loads(expected.out)
+    run = run_program("sh", "-c", words, cwd=tmp_path)
+    assert json.loads(run.out) == json.loads(expected.out)
 
 
 def test_distances(tmp_path: Path) -> None:

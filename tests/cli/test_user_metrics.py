@@ -1,7 +1,5 @@
 """Metrics that are not built in: one's own, and those of later versions."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from dataclasses import replace
@@ -10,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import B1, cells_of, cli, imported, three_conditions
+from support import B1, cells_of, cli, imported, refused, three_conditions
 
 import privacy_eval as pe
 from privacy_eval.cli import main
@@ -238,8 +236,7 @@ def test_user_code_fails_with_a_message(tmp_path: Path, source: str, message: st
 def test_a_module_that_cannot_be_named_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "t.npy", [1.0])
     arrays = ("--target", tmp_path / "t.npy", "--nontarget", tmp_path / "t.npy")
-    done = cli("metrics", *arrays, "--metric", "own=.:f")
-    assert done.code == 1 and "cannot be imported" in done.err
+    refused(cli("metrics", *arrays, "--metric", "own=.:f"), "cannot be imported")
 
 
 def test_scores_of_the_caller_stay_writable() -> None:

@@ -1,12 +1,10 @@
 """Vectors that are named as Kaldi's commands name them, and an scp of another machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support import ROOT, Run, cli
+from support import ROOT, Run, cli, ok, refused
 
 CASE = ROOT / "tests/data/vector_paths"
 
@@ -23,8 +21,7 @@ def scored(enrolled: str, out: Path) -> Run:
 )
 def test_the_same_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, enrolled: str) -> None:
     monkeypatch.chdir(CASE)
-    done = scored(enrolled, tmp_path / "scores")
-    assert done.code == 0, done.err
+    done = ok(scored(enrolled, tmp_path / "scores"))
     assert ("/export/elsewhere" in done.err) == (enrolled == "moved.scp")
     scored("xvector.scp", tmp_path / "expected")
     assert (tmp_path / "scores").read_bytes() == (tmp_path / "expected").read_bytes()
@@ -57,5 +54,4 @@ def test_a_folder_of_arrays_says_how_to_pack_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(CASE)
-    done = scored(str(tmp_path), tmp_path / "scores")
-    assert done.code == 1 and "numpy.savez" in done.err
+    refused(scored(str(tmp_path), tmp_path / "scores"), "numpy.savez")

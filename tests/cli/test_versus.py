@@ -1,7 +1,5 @@
 """The verb `metrics` on two systems, on lists of enrolled utterances, at other operating points."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from latex_support import compiled, needs_latex
-from support import cli, lines_to, printed
+from support import cli, lines_to, ok, printed
 
 import privacy_eval as pe
 from privacy_eval.metrics import min_dcf, of_kind
@@ -44,8 +42,7 @@ def files(tmp_path: Path) -> list[object]:
 
 
 def test_versus_as_json(files: list[object]) -> None:
-    run = cli(*files, "--bootstrap", 50, "--format", "json")
-    assert run.code == 0, run.err
+    run = ok(cli(*files, "--bootstrap", 50, "--format", "json"))
     plain = json.loads(run.out)
     (name,) = plain["versus"]
     assert name == str(files[4])
@@ -264,8 +261,7 @@ def test_the_second_variant_prints_what_differs(files: list[object], tmp_path: P
 def test_systems_are_plotted(files: list[object], tmp_path: Path, extension: str) -> None:
     plot = tmp_path / "plots" / f"det.{extension}"
     plot.parent.mkdir()
-    run = cli(*files, "--bootstrap", 20, "--plot", plot)
-    assert run.code == 0, run.err
+    ok(cli(*files, "--bootstrap", 20, "--plot", plot))
     begins = {"pdf": b"%PDF", "png": b"\x89PNG", "tex": b"%"}[extension]
     assert plot.read_bytes().startswith(begins)
     assert [p.name for p in plot.parent.iterdir()] == [plot.name]

@@ -1,7 +1,5 @@
 """Inputs for readers: strategies of valid samples with edits."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

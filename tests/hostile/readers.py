@@ -5,8 +5,6 @@ raises a `PrivacyEvalError` that names the file (and the line, of formats made o
 One more reader is one more entry of `READERS`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io
@@ -74,11 +72,7 @@ from privacy_eval.report.figure_folder import pictures
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.report.table_formats import FORMATS
 from privacy_eval.results.arrays import StoredArrays
-from privacy_eval.results.challenge_text import (
-    extract_system,
-    import_results_txt,
-    to_results_txt,
-)
+from privacy_eval.results.challenge_text import extract_system, import_results_txt, to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.outputs import to_csv, to_speakers_csv
 from privacy_eval.results.record_files import read_record
@@ -991,11 +985,7 @@ READERS: Mapping[str, Reader] = {
     ),
     "transcripts": Reader(samples_with_edits(*TRANSCRIPTS), read_transcripts),
     "predictions": Reader(samples_with_edits(PREDICTIONS), read_predictions),
-    "rank": Reader(
-        samples_with_edits(RANK),
-        _parsed(parse_rank),
-        check=check_rank,
-    ),
+    "rank": Reader(samples_with_edits(RANK), _parsed(parse_rank), check=check_rank),
     "torch_vectors": Reader(
         samples_with_edits(TORCH), lambda path: read_torch_matrix(read_bytes(path), str(path))
     ),
@@ -1072,5 +1062,5 @@ SLOW_READERS: Mapping[str, Reader] = {
         samples_with_edits(*(ONNX.joinpath(f"{n}.onnx").read_bytes() for n in _ENCODERS)),
         _read_onnx,
         check=check_vector,
-    ),
+    )
 }

@@ -1,7 +1,5 @@
 """Second readings of untrusted files: slow and plain. None is for what must be refused."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import math

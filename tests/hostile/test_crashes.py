@@ -3,8 +3,6 @@
 Two hundred kills of the recipe by hand: scripts/crash_test.py.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 Who reads them as they seem gets a number, and nearly always one that errs towards privacy.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 Far more on demand: scripts/fuzz.py --inputs 1000000.
 """
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 
@@ -67,11 +65,7 @@ REGRESSIONS: dict[str, tuple[str, bytes, bool]] = {
     "half a surrogate pair": ("captions", _captions(b"\\ud800"), False),
     "a whole surrogate pair": ("captions", _captions(b"\\ud83d\\ude00"), True),
     "no curves at all": ("curves", b"", False),
-    "a unit separator behind a rating": (
-        "ratings",
-        RATINGS.replace(b"9,8", b"9\x1f,8"),
-        False,
-    ),
+    "a unit separator behind a rating": ("ratings", RATINGS.replace(b"9,8", b"9\x1f,8"), False),
     "a no-break space behind a rating": (
         "ratings",
         RATINGS.replace(b"9,8", "9\xa0,8".encode()),

@@ -4,8 +4,6 @@ Each case is a change of a tree, a verb, and how that must end. Single readers a
 damaged files in tests/io and test_readers.py.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import html
@@ -546,6 +544,7 @@ ODD_NAMES = [
     "*?[x]",
     "-o pwned",
     "n" * 200,
+    *("\\input{x}", "<script>", "$(touch pwned)", "-rf", "日本"),
 ]
 
 
@@ -570,7 +569,7 @@ def test_odd_names_are_escaped_in_every_output(tree: Path) -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9._+/-]+", path) for path in written)
     assert b"<img src=x" not in written["report.html"]
     latex = b"".join(text for path, text in written.items() if path.endswith(".tex"))
-    assert b"\\immediate\\write18" not in re.sub(rb"(?m)^%.*", b"", latex)
+    assert not re.search(rb"\\immediate\\write18|\\input\{x\}", re.sub(rb"(?m)^%.*", b"", latex))
     if shutil.which("pdflatex"):
         script = ROOT / "scripts/compile_tables.sh"
         ok(run_program(script, out / "tables", cwd=tree))
@@ -578,6 +577,7 @@ def test_odd_names_are_escaped_in_every_output(tree: Path) -> None:
     page = Text()
     page.feed(written["report.html"].decode())
     markdown = b"".join(text for path, text in written.items() if path.endswith(".md")).decode()
+    assert "<script>" not in markdown.replace(r"\<", "")
     rows = csv.DictReader(io.StringIO(written["results.csv"].decode(), newline=""))
     in_csv = {row["system"] for row in rows}
     assert {name.replace("'", "") for name in in_csv} == {n.replace("'", "") for n in systems}
@@ -735,10 +735,7 @@ def forged(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.rmtree(tree / "exp/privacy_eval")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
-        patch.setattr(
-            "privacy_eval.metrics.bengio_mariethoz_interval",
-            lambda *_: (0.424242, 0.5),
-        )
+        patch.setattr("privacy_eval.metrics.bengio_mariethoz_interval", lambda *_: (0.424242, 0.5))
         for verb in ("privacy-metrics", "similarity", "collect"):
             assert run(verb, tree).code == 0
     assert b"0.424242" in (tree / RESULTS).read_bytes()
@@ -766,9 +763,7 @@ def test_edited_records_are_counted_and_recomputed(forged: Path) -> None:
     assert "1 record not counted" in again.err and "1 condition computed" in again.err
 
 
-def test_results_of_another_user_are_shown_with_a_warning(
-    forged: Path,
-) -> None:
+def test_results_of_another_user_are_shown_with_a_warning(forged: Path) -> None:
     options = ("--tree", "--results", "--conf", "--stage")
     values = (forged, "exp", "./small.yaml", 9)
     lines = (f"{name}={value}" for name, value in zip(options, values, strict=True))

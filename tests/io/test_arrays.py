@@ -1,7 +1,5 @@
 """NumPy archives of untrusted sizes."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import pickletools

@@ -1,7 +1,5 @@
 """Scores and keys in Parquet and Arrow files: the same as in text, and damaged ones refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

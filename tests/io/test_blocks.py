@@ -1,7 +1,5 @@
 """Files read in blocks: the same as read whole, with the same messages."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

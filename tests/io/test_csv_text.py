@@ -1,7 +1,5 @@
 """CSV texts: the same cells for every reader, and no formula for any."""
 
-from __future__ import annotations
-
 import csv
 import io
 import unicodedata

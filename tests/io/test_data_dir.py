@@ -1,7 +1,5 @@
 """Kaldi data folders."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Lists and tables of other toolkits and spreadsheets: read, or refused with the remedy."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

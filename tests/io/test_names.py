@@ -1,7 +1,5 @@
 """Printable names, and names that look alike."""
 
-from __future__ import annotations
-
 import pytest
 
 from privacy_eval import PrivacyEvalError

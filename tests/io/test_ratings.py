@@ -1,7 +1,5 @@
 """Files of ratings: what is read, and what is refused with file and line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

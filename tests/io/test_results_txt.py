@@ -1,7 +1,5 @@
 """The challenge's results.txt, in and out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -3,15 +3,13 @@
 Not written by the tools themselves.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import cli, printed, write
+from support import cli, ok, printed, write
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.score_formats import KEY_FORMATS, SCORE_FORMATS, RecognizedFormat
@@ -263,8 +261,7 @@ def test_other_bosaris_files_are_refused(
 def test_the_verb_reads_all_formats(tmp_path: Path, name: str) -> None:
     scores = write(tmp_path / "scores", SCORES[name])
     key = write(tmp_path / "trials", KEYS["voxceleb"])
-    plain = cli("metrics", "--scores", write(tmp_path / "k", SCORES["kaldi"]), "--trials", key)
-    assert plain.code == 0, plain.err
+    plain = ok(cli("metrics", "--scores", write(tmp_path / "k", SCORES["kaldi"]), "--trials", key))
     found = cli("metrics", "--scores", scores, "--trials", key)
     assert printed(found.out) == printed(plain.out)
     named = cli("metrics", "--scores", scores, "--score-format", name, "--trials", key)

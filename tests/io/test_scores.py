@@ -1,7 +1,5 @@
 """Reading score files and trial keys, and pairing them."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Callable
@@ -193,8 +191,7 @@ def test_user_defined_format_is_one_entry(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.usefixtures("hashing")
 @pytest.mark.parametrize(
-    ("read", "values"),
-    [(read_scores, ("1", "2")), (read_trials, ("target", "nontarget"))],
+    ("read", "values"), [(read_scores, ("1", "2")), (read_trials, ("target", "nontarget"))]
 )
 def test_duplicates_are_refused(
     tmp_path: Path, read: Callable[[Path], object], values: tuple[str, str]
@@ -203,10 +200,7 @@ def test_duplicates_are_refused(
     path = write(
         tmp_path / "file", f"a u1 {one}\nb u1 {one}\n\na u1 {one}\na u2 {one}\na u1 {two}\n"
     )
-    with pytest.raises(
-        PrivacyEvalError,
-        match="file:4: 2 duplicate trials: a u1, a u1$",
-    ):
+    with pytest.raises(PrivacyEvalError, match="file:4: 2 duplicate trials: a u1, a u1$"):
         read(path)
 
 
@@ -315,11 +309,7 @@ def test_scores_of_several_files_are_in_the_order_of_the_key(tmp_path: Path) -> 
 )
 @example(pool=[("a", "bc"), ("ab", "c"), ("abc", "d")], complete=True, data=None)
 def test_pairing_agrees_with_a_dictionary(
-    folder: Path,
-    factor: int,
-    pool: list[Key],
-    complete: bool,
-    data: st.DataObject | None,
+    folder: Path, factor: int, pool: list[Key], complete: bool, data: st.DataObject | None
 ) -> None:
     if data is None:
         scored, listed, labels = pool, pool[::-1], [True, False, True]
@@ -379,10 +369,7 @@ def test_differing_labels_of_two_keys_are_counted(tmp_path: Path) -> None:
         ("b u2 nontarget\na\tu1  target", None),
         ("a u1 target\nb u2 target\n", "two:2: trial b u2 has another label in {one}:"),
         ("a u1 target\n", "one:2: trial b u2 is missing in {two}:"),
-        (
-            "c u3 target\na u1 target\nb u2 nontarget\n",
-            "two:1: trial c u3 is missing in {one}:",
-        ),
+        ("c u3 target\na u1 target\nb u2 nontarget\n", "two:1: trial c u3 is missing in {one}:"),
         ("\na u1 target\nb u3 nontarget\n", "two:3: trial b u3 is missing in"),
     ],
 )

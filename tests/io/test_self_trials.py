@@ -1,7 +1,5 @@
 """Trials of an utterance with itself, and pairs that are listed in both orders."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables with a header, as pandas, polars, R and corpora write them, are read by names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

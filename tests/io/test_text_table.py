@@ -1,7 +1,5 @@
 """Kaldi's text tables as columns of byte ranges."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,8 +45,7 @@ def column(values: list[str]) -> Column:
 
 @settings(max_examples=60)
 @given(
-    rows=st.lists(st.lists(fields, min_size=3, max_size=3), min_size=1, max_size=20),
-    data=st.data(),
+    rows=st.lists(st.lists(fields, min_size=3, max_size=3), min_size=1, max_size=20), data=st.data()
 )
 def test_fields_and_line_numbers_round_trip(rows: list[list[str]], data: st.DataObject) -> None:
     gap = st.sampled_from([" ", "\t", "  ", " \t"])

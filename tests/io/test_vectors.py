@@ -1,7 +1,5 @@
 """Kaldi's vectors: archives, scp files and single objects, whole, broken and hostile."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import io

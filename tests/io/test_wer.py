@@ -1,7 +1,5 @@
 """Kaldi's word error rate lines."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

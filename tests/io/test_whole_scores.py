@@ -1,7 +1,5 @@
 """Whole numbers beyond 2^53, neighbours of which are one float: refused where scores are read."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,9 +1,5 @@
 """Evaluation of listening tests against a slow second implementation and by hand."""
 
-from __future__ import annotations
-
-import csv
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +12,7 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from listening_support import PROTOCOL, Evaluated, ratings_of, simulated
-from support import snapshot
+from support import csv_rows, snapshot
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.files import digest
@@ -30,12 +26,7 @@ from privacy_eval.listening.evaluation import (
     normalized_ranks,
     rated_speakers,
 )
-from privacy_eval.listening.store import (
-    FILES,
-    evaluators_csv,
-    listening_files,
-    read_listening_test,
-)
+from privacy_eval.listening.store import FILES, evaluators_csv, listening_files, read_listening_test
 from privacy_eval.metrics import TrialScores, score_metrics
 from privacy_eval.metrics.confidence import holm
 from privacy_eval.results.measurements import PRESENT
@@ -251,9 +242,7 @@ def test_metrics_are_those_of_the_normalized_ratings(ratings: Ratings) -> None:
     assert values["exact", "cllr_min"] != values["challenge", "cllr_min"]
 
 
-def test_curve_eer_is_where_the_det_curve_meets_the_diagonal(
-    evaluated: Evaluated,
-) -> None:
+def test_curve_eer_is_where_the_det_curve_meets_the_diagonal(evaluated: Evaluated) -> None:
     result, curves = evaluated
     assert [*result.detections] == [*curves.det]
     for place, curve in curves.det.items():
@@ -423,7 +412,7 @@ def test_missing_arrays_are_named(evaluated: Evaluated, tmp_path: Path) -> None:
 def test_csv_has_every_value(evaluated: Evaluated) -> None:
     result, _ = evaluated
     text = listening_files(*evaluated)[FILES.index("subjective.csv")].decode()
-    rows = list(csv.DictReader(io.StringIO(text)))
+    rows = csv_rows(text)
     stored = [row for row in result.measurements if "value" in row]
     assert len(rows) == len(stored) > 500
     for row, of in zip(rows, stored, strict=True):
@@ -432,7 +421,7 @@ def test_csv_has_every_value(evaluated: Evaluated) -> None:
         words = {n: row[n] for n in ("quantity", "system", "against", "metric") if row[n]}
         assert words == {n: of[n] for n in ("quantity", "system", "against", "metric") if n in of}
     assert {r["metric"] for r in rows if not r["unit"]} == {"agreement"}
-    named = list(csv.DictReader(io.StringIO(evaluators_csv(result))))
+    named = csv_rows(evaluators_csv(result))
     assert len(named) == len(result.evaluators)
     assert {r["evaluator"] for r in named if r["flags"]} == {ONE_VALUE, STOPS_EARLY, INVERTS}
 

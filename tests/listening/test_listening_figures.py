@@ -1,7 +1,5 @@
 """Figures of listening tests against computed and published values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

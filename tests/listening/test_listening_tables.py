@@ -1,8 +1,5 @@
 """Tables of listening tests: the supplement's Tables 16 to 18, and those of a new test."""
 
-from __future__ import annotations
-
-import csv
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -11,7 +8,7 @@ from pathlib import Path
 import pytest
 from latex_support import compiled, needs_latex
 from listening_support import PROTOCOL, ratings_of, simulated
-from support import B1, ODD_NAME, ROOT, changed, imported, record_at
+from support import B1, ODD_NAME, ROOT, changed, csv_rows, imported, record_at
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.listening.evaluation import (
@@ -53,8 +50,7 @@ def tables_of(test: ListeningTest | None, published: str | None = None) -> dict[
 
 
 def published_rows(name: str) -> list[dict[str, str]]:
-    with open(ROOT / "conf" / "published" / name, newline="") as file:
-        return list(csv.DictReader(file))
+    return csv_rows(ROOT / "conf" / "published" / name)
 
 
 def test_p_values_of_tables_16_and_17_are_printed_digit_for_digit() -> None:
@@ -154,7 +150,6 @@ def test_objective_values_of_the_same_systems_are_shown(test: ListeningTest) -> 
     every = replace(results, verification=(*others, *results.verification))
     cells = objective_and_subjective(test, every)
     table = objective_subjective_table(cells, PROTOCOL, "test")
-    assert table is not None
     assert len(table.headings) == 8
     assert "ignorant attack model" in table.caption
     record = record_at(results, "ignorant", "test", "libri", "f")

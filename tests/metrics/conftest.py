@@ -1,7 +1,5 @@
 """Fixtures of the metric tests."""
 
-from __future__ import annotations
-
 import golden
 import pytest
 

@@ -1,7 +1,5 @@
 """Golden score sets (see PROVENANCE.md beside them) and the paper's discrete cases."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Sets of scores for Hypothesis."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Amount of speech: Kaldi's EER and ranks of a matrix, equal speakers, intervals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -2,8 +2,6 @@
 arguments of a wrong type are refused by name, not where they happen to break.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

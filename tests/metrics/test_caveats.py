@@ -1,7 +1,5 @@
 """Caveats: which values are implausible or uninformative, and that chance alone is neither."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Paired comparison of systems."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Bootstrap over speakers, and the interval that a trial design will give."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -215,12 +213,7 @@ def test_infinite_values_sort_to_the_end() -> None:
 @pytest.mark.parametrize(
     ("labels", "enrolled", "trial", "message"),
     [
-        (
-            "TTN",
-            "ABA",
-            "ACB",
-            "1 trials .* a target trial of enrolled_speaker B and speaker C",
-        ),
+        ("TTN", "ABA", "ACB", "1 trials .* a target trial of enrolled_speaker B and speaker C"),
         ("TTN", "ABA", "ABA", "1 trials .* a nontarget trial of enrolled_speaker A and speaker A"),
         ("TTN", "AAA", "AAB", "needs target trials of two speakers"),
         ("TTT", "ABC", "ABC", "no nontarget trials"),
@@ -375,7 +368,6 @@ def check_all_at_once(scores: NDArray[np.float64], design: Design) -> None:
         np.testing.assert_allclose(
             values, single.values[name], rtol=1e-12, atol=1e-12, err_msg=name
         )
-    assert actual.curves is not None
     np.testing.assert_array_equal(actual.curves.T, list(rates.values.values()))
 
 
@@ -385,9 +377,7 @@ def test_batch_costs_beyond_the_largest_float_are_infinite() -> None:
     check_all_at_once(np.where(design[0], -1.7e308, 0.0), design)
 
 
-def test_user_defined_metric_is_computed_per_replicate(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_user_defined_metric_is_computed_per_replicate(monkeypatch: pytest.MonkeyPatch) -> None:
     def distance(scores: TrialScores, *, variant: str) -> float:
         return float(scores.target.mean() - scores.nontarget.mean())
 

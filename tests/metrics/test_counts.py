@@ -1,7 +1,5 @@
 """Scores as counts: brackets that hold the exact values, and merging."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

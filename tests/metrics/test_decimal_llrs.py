@@ -1,7 +1,5 @@
 """Units of log-likelihood ratios: a program for decimal ones, and when a caution is due."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Minimum detection cost."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

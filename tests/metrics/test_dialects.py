@@ -1,7 +1,5 @@
 """The EER as other programs define it: their values, and loops over the same definitions."""
 
-from __future__ import annotations
-
 import bisect
 import json
 import math
@@ -16,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import interp1d
 from scipy.optimize import brentq
 from strategies import ScoreLists, any_scores
-from support import cli
+from support import cli, ok
 
 from privacy_eval.io.transcripts import pair_transcripts
 from privacy_eval.metrics import TrialScores
@@ -289,8 +287,7 @@ def test_scores_beyond_float32() -> None:
 def test_the_command_prints_every_dialect(tmp_path: Path) -> None:
     folder = FOLDER / "few_trials"
     files = ("--scores", folder / "scores.gz", "--trials", folder / "trials.gz", "--dialects")
-    run = cli("metrics", *files, "--format", "json")
-    assert run.code == 0
+    run = ok(cli("metrics", *files, "--format", "json"))
     printed = json.loads(run.out)
     assert printed["dialects"] == pytest.approx(EXPECTED["few_trials"], abs=1e-6)
     costs = {"normalized": 9 / 13, "speechbrain": 0.09 / 13}  # 9 of 13 missed, none accepted

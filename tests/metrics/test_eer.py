@@ -1,7 +1,5 @@
 """Equal error rates and their interval."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -1,7 +1,5 @@
 """Evaluations of trials: whole, by a column, of labels; what results print, and as numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Trials of data frames, mappings and arrays: right, or refused with column, rows and remedy."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Groups of speakers: golden values of independent tools, slow loops, metadata of every kind."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Identification: linkage in galleries, singling out, rank and local disclosure."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Linkability D_sys."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -18,10 +16,7 @@ from privacy_eval.metrics.registry import score_curves
 
 # 20 targets, so 2 bins, over 0 to 4: [0, 2) and [2, 4]. Targets 5 and 15 of 20, nontargets 8
 # and 2 of 10. LR 0.25/0.8 < 1 and 0.75/0.2 = 3.75: D = 0 and 2*3.75/4.75 - 1 = 11/19.
-TWO_BINS: ScoreLists = (
-    [0.0] * 5 + [2.0] * 10 + [4.0] * 5,
-    [0.0] * 3 + [1.9] * 5 + [3.0] * 2,
-)
+TWO_BINS: ScoreLists = ([0.0] * 5 + [2.0] * 10 + [4.0] * 5, [0.0] * 3 + [1.9] * 5 + [3.0] * 2)
 
 
 def test_exact_by_hand() -> None:

@@ -1,7 +1,5 @@
 """Cllr, actual and minimum; ZEBRA's disclosures and tags; costs and ECE over the prior."""
 
-from __future__ import annotations
-
 import math
 
 import golden

@@ -1,7 +1,5 @@
 """Pool adjacent violators."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

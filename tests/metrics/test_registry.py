@@ -1,8 +1,6 @@
 """All metrics at once: golden values, a slow second implementation, and what must hold
 for every metric whatever the scores."""
 
-from __future__ import annotations
-
 import math
 import os
 import random
@@ -354,8 +352,7 @@ def test_singular_cases_are_finite(name: str, variant: Variant) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["separated", "huge and right", "tiny", "subnormal", "closer than a bin can be"],
+    "name", ["separated", "huge and right", "tiny", "subnormal", "closer than a bin can be"]
 )
 def test_separated_scores_leave_no_privacy(name: str) -> None:
     target, nontarget = SINGULAR[name]

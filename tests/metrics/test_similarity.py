@@ -1,7 +1,5 @@
 """Voice similarity matrices, DeID and G_VD."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The strongest attacker: golden intervals, a slow second implementation, and `metrics`."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytest
 from attacker_support import REAL_B2
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import GOLDEN, Run, cli, printed
+from support import GOLDEN, Run, cli, ok, printed
 
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
@@ -153,8 +151,7 @@ def test_the_strongest_is_that_of_paired_replicates() -> None:
 
 
 def test_the_strongest_is_printed_for_a_person() -> None:
-    run = metrics("cosine", "ridge_reverse_snorm", more=STRONGEST)
-    assert run.code == 0
+    run = ok(metrics("cosine", "ridge_reverse_snorm", more=STRONGEST))
     rows = {Path(row["Attacker"]).name: row for row in printed(run.out)}
     row = rows["ridge_reverse_snorm.gz"]
     assert (row["Value"], row["Compared"]) == ("10.000 %", "strongest")

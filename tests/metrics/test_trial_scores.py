@@ -1,7 +1,5 @@
 """The sorted scores that all metrics share."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

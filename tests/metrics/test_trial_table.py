@@ -1,7 +1,5 @@
 """Trials: made of arrays and tables, selected, matched."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

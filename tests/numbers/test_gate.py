@@ -1,7 +1,5 @@
 """The gate: golden decisions, what is missing never passes, outputs for build servers."""
 
-from __future__ import annotations
-
 import json
 import math
 import xml.etree.ElementTree as ElementTree

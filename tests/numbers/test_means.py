@@ -1,7 +1,5 @@
 """THE average: its value, its digits, what is missing from it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Rankings: by the strongest attacker of each system; the records that they are of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

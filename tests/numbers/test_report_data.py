@@ -1,7 +1,5 @@
 """Sources of tables, figures and the report."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

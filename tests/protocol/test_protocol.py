@@ -1,7 +1,5 @@
 """Evaluation protocols: the bundled ones, invalid ones, and one of other data."""
 
-from __future__ import annotations
-
 import copy
 import re
 import subprocess
@@ -320,10 +318,7 @@ def test_extends_with_more_of_a_list(tmp_path: Path) -> None:
             "b.yaml: extends: expected the name of another",
         ),
         ({"a.yaml": "extends: nothere"}, "nothere: unknown protocol; bundled protocols: "),
-        (
-            {"a.yaml": "extends: [vpc2020]"},
-            "a.yaml: extends: expected the name of another",
-        ),
+        ({"a.yaml": "extends: [vpc2020]"}, "a.yaml: extends: expected the name of another"),
         ({"a.yaml": "extends:"}, "a.yaml: extends: expected the name of another"),
         ({"a.yaml": "extends: ./a.yaml"}, "a.yaml: extends: expected the name of another"),
         ({"a.yaml": "extends: b.yaml", "b.yaml": "[1]"}, "a.yaml: entry 'name' is missing"),

@@ -3,8 +3,6 @@
 They were transcribed from papers once (conf/published/README.md); these checks need no paper.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -260,7 +258,6 @@ def test_system_ids_encode_team_role_and_deadline() -> None:
     families = defaultdict(set)
     for system in SYSTEMS.systems:
         parts = re.fullmatch(r"([A-Z])([12])(c[1-9])?", system.id)
-        assert parts is not None
         if system.team is None:
             assert (system.role, system.deadline, system.family) == ("baseline", None, system.id)
         else:

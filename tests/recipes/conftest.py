@@ -1,7 +1,5 @@
 """The commands of recipes are forks of one process, but where processes are killed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,14 +1,12 @@
 """The recipe of the metric study on a small one: killed, resumed, the same bytes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 from crashes import Runs
 from study_support import small_file, small_values
-from support import ROOT, Run, cli, run_program, snapshot, times, undrawn, until
+from support import ROOT, Run, cli, ok, run_program, snapshot, times, undrawn, until
 
 RUN = ROOT / "recipes" / "metric_study" / "run.sh"
 METRIC = "def median(scores):\n    return float(scores.target[scores.n_target // 2])\n"
@@ -39,8 +37,7 @@ def options(folder: Path) -> tuple[str, ...]:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished")
-    done = run(folder, *options(folder), "--dir", folder / "out")
-    assert done.code == 0, done.err
+    ok(run(folder, *options(folder), "--dir", folder / "out"))
     return folder / "out"
 
 
@@ -87,8 +84,7 @@ def test_killed_and_resumed(finished: Path, tmp_path: Path) -> None:
         first = runs.start(out)
         assert until(lambda: [*out.glob("records/*.json")] or first.poll() is not None)
         runs.kill(first, everything=True)
-    again = run(tmp_path, *chosen, "--dir", out, "--stop-stage", 0)
-    assert again.code == 0, again.err
+    ok(run(tmp_path, *chosen, "--dir", out, "--stop-stage", 0))
     assert snapshot(out / "records") == snapshot(finished / "records")
 
 

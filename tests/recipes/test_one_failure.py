@@ -1,7 +1,5 @@
 """One failure is one failure: the recipe goes on to the report, names it, and ends with 1."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -9,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import ROOT, Run, cells_of, cli, executable, lines_to, ok, run_program
+import yaml
+from support import ROOT, Run, cells_of, cli, executable, lines_to, of_libri, ok, run_program
 
 from privacy_eval.numbers.rankings import rankings
 from privacy_eval.numbers.report_data import read_report_data
@@ -24,16 +23,30 @@ VECTORS = "exp/models/asv_eval/xvect_01709_1/xvect_libri_dev_trials_f_B1"
 def run_recipe(tree: Path, *options: object) -> Run:
     """Run the recipe; pdflatex is broken, as TeX is optional."""
     broken = executable(tree.parent / "bin/pdflatex", "#!/bin/sh\nexit 1\n").parent
-    words = ("--tree", tree, "--out", "results", "--nj", 1, "--bootstrap", 20, *options)
+    words = (
+        "--tree",
+        tree,
+        "--out",
+        "results",
+        "--conf",
+        "libri.yaml",
+        "--nj",
+        1,
+        "--bootstrap",
+        20,
+    )
     path = f"{broken}:{os.environ['PATH']}"
-    return run_program(ROOT / "recipes/vpc2020/run.sh", *words, cwd=tree, PATH=path)
+    return run_program(ROOT / "recipes/vpc2020/run.sh", *words, *options, cwd=tree, PATH=path)
 
 
 @pytest.fixture(scope="module")
 def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The simulated tree of two systems, evaluated."""
+    """The simulated tree of two systems, of LibriSpeech alone, evaluated."""
     tree = tmp_path_factory.mktemp("evaluated") / "tree"
-    assert cli("demo-tree", tree, "--speakers", 4, "--utterances", 4).code == 0
+    protocol = tree.with_name("libri.yaml")
+    protocol.write_text(yaml.safe_dump({**of_libri("vpc2020"), "name": "libri"}))
+    ok(cli("demo-tree", tree, "--conf", protocol, "--speakers", 4, "--utterances", 4))
+    protocol.rename(tree / protocol.name)
     ok(run_recipe(tree, "--stage", 5, "--stop-stage", 8))
     return tree
 
@@ -117,8 +130,8 @@ def test_one_failure_is_one_failure(
     means = read_report_data(ReportSources((out / "results.json",))).means
     whole, part = rankings(means, metric="eer", attack_model="ignorant", split="dev")
     assert [one["system"] for one in (*whole.ranked, *part.ranked)] == ["B2", "B2"]
-    assert whole.unranked == {"B1": "no value of 1 of 6: libri f"}
-    assert ignorant["Conditions"] == "5"
+    assert whole.unranked == {"B1": "no value of 1 of 2: libri f"}
+    assert ignorant["Conditions"] == "1"
 
 
 def summary(tables: Path) -> dict[tuple[str, ...], dict[str, str]]:
@@ -134,12 +147,12 @@ def test_what_was_left_out_on_request_is_averaged(tree: Path) -> None:
     results = read_results(tree / "results/results.json")
     assert not results.failed and any(NAME in line for line in results.not_evaluated)
     row = summary(tree / "results/tables")["B1", "Dev. set", "Ignorant"]
-    assert (row["Conditions"], row["EER, %"]) != ("5", "n/a")
+    assert (row["Conditions"], row["EER, %"]) != ("1", "n/a")
 
 
 def test_what_failed_of_one_system_is_not_that_of_the_others(tree: Path) -> None:
     word(tree)
-    common = ("--tree", tree, "--results", "exp", "--out", "results")
+    common = ("--tree", tree, "--results", "exp", "--out", "results", "--conf", "libri.yaml")
     assert cli("stage", "privacy-metrics", *common).code == 1
     cli("stage", "collect", *common, "--system", "B2")
     failures = read_results(tree / "results/results.json").failures

@@ -1,7 +1,5 @@
 """Own speech without a model: the advice of data-dir leads to a report that names nobody."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

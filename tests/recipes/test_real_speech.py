@@ -1,7 +1,5 @@
 """The recipe on real speech against an evaluation of the same speech by independent code."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Runs beside each other, failing runners, full streams, optional things that are broken."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

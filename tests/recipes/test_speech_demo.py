@@ -1,7 +1,5 @@
 """The recipe from simulated speech to tables: the order of the attack models, kills, real audio."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from crashes import Runs
-from support import ROOT, Run, run_program, snapshot, until
+from support import ROOT, Run, ok, run_program, snapshot, until
 
 RUN = ROOT / "recipes/speech_demo/run.sh"
 #: Enough to see that it works; not for numbers.
@@ -42,8 +40,7 @@ def products(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module", name="made")
 def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("speech") / "demo"
-    run = recipe(folder, *SMALL)
-    assert run.code == 0, run.err
+    ok(recipe(folder, *SMALL))
     return folder
 
 
@@ -103,8 +100,7 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(
 
 
 def test_a_second_run_makes_nothing(made: Path) -> None:
-    run = recipe(made, *SMALL)
-    assert run.code == 0
+    run = ok(recipe(made, *SMALL))
     assert "simulated: already exists" in run.err and "tree: already exists" in run.out
 
 

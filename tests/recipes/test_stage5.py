@@ -1,7 +1,5 @@
 """What a participant does: `run.sh --stage 5` after anonymization, to the end."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -211,7 +209,6 @@ def test_results_of_real_speech(real: Path) -> None:
             text,
             re.M,
         )
-        assert lines is not None
         assert float(lines[1]) == found["challenge"]["deid"]
         assert float(lines[2]) == found["challenge"]["gvd_db"]
     table = cli("tables", "--results", out / "results.json", "--format", "text")

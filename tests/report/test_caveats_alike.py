@@ -1,7 +1,5 @@
 """Every row of the table of caveats: all outputs of one run mark the same values."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -11,11 +9,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import B1, B2, cli, imported, rows_record, write, write_outputs
+from support import (
+    B1,
+    B2,
+    cli,
+    imported,
+    models_of,
+    ok,
+    rows_record,
+    with_line,
+    write,
+    write_outputs,
+)
 
 import privacy_eval as pe
 from privacy_eval.metrics import CAVEATS, METRICS
-from privacy_eval.results.records import Results, VerificationRecord, merge
+from privacy_eval.results.records import Results, VerificationRecord, line_of, merge
 from privacy_eval.tree.conditions import Condition
 
 #: Values that no other record has, in any number of digits.
@@ -71,15 +80,15 @@ def _with_wer(
         (at,) = (
             number
             for number, r in enumerate(records)
-            if (r.condition.system, r.condition.trial, r.language_model, r.asr_model)
+            if (r.condition.system, r.condition.trial, *models_of(r))
             == ("mine", speech, "large", "original")
             and (r.condition.data_set, r.condition.split) == ("libri", "test")
         )
         of = records[at]
-        words = line.get("words", of.line.words or 0)
+        words = line.get("words", line_of(of).words or 0)
         rate = {"wer": wer, "errors": round(wer * words), "words": words}
         others = {"insertions": 0, "deletions": 0, "substitutions": round(wer * words)}
-        records[at] = replace(of, line=replace(of.line, **{**rate, **others, **line}))
+        records[at] = with_line(of, **{**rate, **others, **line})
         return replace(results, recognition=tuple(records))
 
     return changed
@@ -188,8 +197,7 @@ def test_outputs_mark_the_same_values(key: str, tmp_path: Path) -> None:
         ("report", "--results", source, "--out", tmp_path / "report.html"),
         ("report", "--results", source, "--out", tmp_path / "statement.md", "--statement"),
     ):
-        run = cli(*arguments)
-        assert run.code == 0, run.err
+        ok(cli(*arguments))
     values = {**VALUES, **CASES[key].values}
     withheld = [m for m in values if caveat.concerns(m)]
     if key in UTILITY:

@@ -1,9 +1,5 @@
 """Implausible scores in every output: said so, without a category, rank or bold print."""
 
-from __future__ import annotations
-
-import csv
-import io
 import json
 import re
 from dataclasses import replace
@@ -15,6 +11,7 @@ from support import (
     Run,
     Tree,
     cli,
+    csv_rows,
     declared_table,
     imported,
     inverted,
@@ -115,7 +112,7 @@ def test_json_has_the_numbers_beside_the_caveats(tree: Tree, runs: dict[str, Run
 
 
 def test_csv_has_a_column(tree: Tree, runs: dict[str, Run]) -> None:
-    rows = list(csv.DictReader(io.StringIO((tree.root / "out/results.csv").read_text())))
+    rows = csv_rows((tree.root / "out/results.csv").read_text())
     original = [r for r in rows if r["trial"] == r["enrollment"] == "original"]
     assert original and all(IMPLAUSIBLE in r["caveats"] for r in original)
     for row in rows:

@@ -1,7 +1,5 @@
 """Tables that are copied from the report are escaped like those that are written to files."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

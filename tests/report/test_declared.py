@@ -1,7 +1,5 @@
 """Tables as data: entries of one's own, and what is refused of them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

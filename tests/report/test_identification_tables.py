@@ -1,7 +1,5 @@
 """Identification in tables, sentences and figures, of records made by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -355,9 +353,7 @@ def test_records_are_checked(change: dict[str, object], message: str) -> None:
 def test_figures_have_bands_and_a_dot_per_speaker(tmp_path: Path) -> None:
     bounds = ((0.8, 0.95), (0.6, 0.8), (0.3, 0.4), (0.1, 0.3))
     of = conditions()
-    data = ReportData(
-        results(record(of["ignorant"], intervals=bounds), record(of["original"])),
-    )
+    data = ReportData(results(record(of["ignorant"], intervals=bounds), record(of["original"])))
     curves, dots = identification.figures(data)
     assert "Bands" in curves.caption
     (band,) = (c for c in curves.plot.curves if c.fill)

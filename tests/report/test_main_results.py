@@ -1,7 +1,5 @@
 """What the main results and the first screen of the report say of the results they are of."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +42,6 @@ def test_missing_data_sets_are_named() -> None:
     data = ReportData(results, cells_from_results(results))
     front, _, _ = report_sections(replace(data, sources=ReportSources((Path("results.json"),))))
     table = main_results_table(data)
-    assert table is not None
     assert [table.columns[n].title for n in Layout(table).named] == [
         *("System", "Split", "Attack model")
     ]
@@ -61,7 +58,6 @@ def test_missing_data_sets_are_named() -> None:
 def test_original_speech_comes_first_and_columns_have_values() -> None:
     whole = imported(B1, system="mine")
     table = main_results_table(ReportData(whole, cells_from_results(whole)))
-    assert table is not None
     titles = [column.title for column in table.columns]
     assert any("WER" in title for title in titles)
     assert not any("UAR" in title for title in titles)
@@ -172,7 +168,6 @@ def test_published_word_error_rates_do_not_fill_in_for_ones_own() -> None:
     for results, is_there in ((whole, True), (own, False)):
         cells = merge_cells([cells_from_results(results), published])
         table = main_results_table(ReportData(results, cells))
-        assert table is not None
         column = [c.title for c in table.columns].index("WER, %")
         original = [row[column] for row in table.rows if row[0] == "Original speech"]
         assert original and (original == ["n/a"] * len(original)) != is_there
@@ -184,10 +179,7 @@ def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
     own = cells_from_results(results)
     alone, beside = (
         report_sections(ReportData(results, cells))[0]
-        for cells in (
-            own,
-            merge_cells([own, PUBLISHED]),
-        )
+        for cells in (own, merge_cells([own, PUBLISHED]))
     )
     better = alone.verdict.partition(" ")[0]
     for front in (alone, beside):

@@ -1,7 +1,5 @@
 """The tables of each edition's papers: blocks, order, digits, intervals, and their files."""
 
-from __future__ import annotations
-
 import csv
 import re
 from dataclasses import replace

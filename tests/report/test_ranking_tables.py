@@ -1,7 +1,5 @@
 """Rankings: order, intervals, and "better" only with sufficient bootstrap replicates."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -193,11 +191,7 @@ def test_uninformative_and_incomplete_values_are_flagged(protocol: Protocol) -> 
         replace(r, trials_without_score=r.condition.system == "a") for r in results.verification
     )
     table = table_of(replace(results, verification=records), Stored({}))
-    assert [row[:3] for row in table.rows] == [
-        ("1", "c", "65.00"),
-        ("", "a", ""),
-        ("", "b", ""),
-    ]
+    assert [row[:3] for row in table.rows] == [("1", "c", "65.00"), ("", "a", ""), ("", "b", "")]
     assert table.rows[1][-1].startswith("incomplete: 1 of 1 values")
     assert table.rows[2][-1].startswith("implausible: 1 of 1 values")
     _, left_out, caveat = table.notes
@@ -374,12 +368,7 @@ def test_complete_systems_have_one_ranking(protocol: Protocol) -> None:
 def test_published_averages_are_ordered() -> None:
     """By hand from Table 3: M1 under the ignorant attack model."""
     results = Results(load_protocol("vpc2020"))
-    found = ranked(
-        results,
-        Stored(),
-        split="test",
-        cells=PUBLISHED,
-    )
+    found = ranked(results, Stored(), split="test", cells=PUBLISHED)
     values = [r["value"] for r in found.ranked]
     assert values == sorted(values, reverse=True) and len(values) == 18
     m1 = 0.25 * (51.28 + 54.79) + 0.20 * (52.62 + 55.57) + 0.05 * (51.45 + 53.67)
@@ -449,7 +438,6 @@ def test_evaluation_stores_the_replicates_and_their_design(tmp_path: Path) -> No
     curves = StoredArrays([(results, tmp_path / "out" / "results.json")])
     for record in results.verification:
         arrays = curves.of(record)
-        assert arrays is not None
         assert int(arrays["bootstrap_seed"]) == 4 and int(arrays["bootstrap_speakers"]) == 4
         at, low, high = (arrays[name] for name in DET_BAND)
         assert np.all(np.diff(at) > 0) and np.all(low <= high)

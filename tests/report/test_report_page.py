@@ -1,7 +1,5 @@
 """The report in a browser: what its script does, in light and dark, narrow, and on paper."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,14 +1,12 @@
 """The statement for a data protection impact assessment: what it says, and what it must not."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import B1, B2, cli, imported, write, write_outputs
+from support import B1, B2, cli, imported, ok, write, write_outputs
 
 from privacy_eval.metrics.identification import SinglingOutCurve, SpeakerLinkage
 from privacy_eval.numbers.cells import cells_from_results
@@ -68,8 +66,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def statement(results: Path, out: Path, *more: object) -> str:
-    run = cli("report", "--results", results, "--statement", "--out", out, *more)
-    assert run.code == 0, run.err
+    ok(cli("report", "--results", results, "--statement", "--out", out, *more))
     return out.read_text()
 
 

@@ -1,8 +1,5 @@
 """The challenge's tables: rows, columns, numbers, and typesetting by LaTeX."""
 
-from __future__ import annotations
-
-import csv
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 from latex_support import compiled, needs_latex
-from support import ANON, B1, B2, ODD_NAME, ORIG, changed, imported, with_eer, with_first
+from support import (
+    ANON,
+    B1,
+    B2,
+    ODD_NAME,
+    ORIG,
+    changed,
+    csv_rows,
+    imported,
+    with_eer,
+    with_facts,
+    with_first,
+    with_line,
+)
 
 from privacy_eval import __version__
 from privacy_eval.numbers.report_data import ReportData
@@ -56,7 +66,6 @@ def eer_in(text: str, name: str, gender: str, pair: tuple[str, str], split: str)
     found = re.search(
         r"EER: (\S+)%\n  Cllr \(min/act\): (\S+)/(\S+)\n  ROCCH-EER: (\S+)%", block[1]
     )
-    assert found is not None
     return dict(zip(("eer", "cllr_min", "cllr", "rocch"), found.groups(), strict=True))
 
 
@@ -173,7 +182,6 @@ def test_word_error_rates() -> None:
             both = []
             for split in ("dev", "test"):
                 block = re.search(rf"^ASR-{data}_{split}_asr{ending}\n((?:  .*\n)+)", text, re.M)
-                assert block is not None
                 both.append([f"{data}_{split}", *re.findall(r"%WER (\S+)", block[1])])
             wanted.append((*both[0], speech, *both[1]))
     assert [row[1:] for row in table.rows] == wanted
@@ -216,8 +224,7 @@ def test_the_file_of_2022_has_all_its_metrics() -> None:
 def test_two_recognizers_are_told_apart() -> None:
     results = imported(B1)
     other = tuple(
-        replace(r, asr_model="anonymized", line=replace(r.line, wer=0.5))
-        for r in results.recognition[:2]
+        with_facts(with_line(r, wer=0.5), asr_model="anonymized") for r in results.recognition[:2]
     )
     table = tables_of(replace(results, recognition=(*results.recognition, *other)))["asr"]
     assert cells(table, "Recognizer")[:4] == ["original"] * 4
@@ -297,8 +304,7 @@ def test_intervals() -> None:
 
 def test_bounds_are_columns_of_their_own_in_csv(tmp_path: Path) -> None:
     write(with_intervals(), tmp_path)
-    with (tmp_path / "tables.csv").open(newline="") as file:
-        rows = [r for r in csv.DictReader(file) if r["table"] == "M_asv_dev"]
+    rows = [r for r in csv_rows(tmp_path / "tables.csv") if r["table"] == "M_asv_dev"]
     row, second, *_ = (r for r in rows if r["column"] == "EER, %")
     assert [row[name] for name in ("value", "low", "high")] == ["14.910", "10.000", "20.000"]
     assert second["value"] and (second["low"], second["high"]) == ("", "")
@@ -412,7 +418,8 @@ def test_pitch_correlation_has_its_value_by_chance() -> None:
     assert any("not known" in note for note in table.notes)
     assert not any("chance" in c.title for c in table.columns)
     known = [
-        replace(u, values={**u.values, "pitch_correlation_chance": 0.257}) for u in results.utility
+        replace(u, rows=(*u.rows, {"metric": "pitch_correlation_chance", "value": 0.257}))
+        for u in results.utility
     ]
     table = tables_of(replace(results, utility=tuple(known)))["voice"]
     assert set(cells(table, "Pitch by chance")) == {"0.257"}
@@ -506,26 +513,6 @@ def test_protocols_are_escaped_in_latex(tmp_path: Path) -> None:
     assert not [p for p in tmp_path.rglob("*.tex") if r"\input{/etc/passwd}" in p.read_text()]
 
 
-@pytest.mark.parametrize(
-    "name", [ODD_NAME, r"\input{/etc/passwd}", "../../up", "<script>", "a|b;c"]
-)
-def test_odd_names_of_systems_are_escaped(name: str, tmp_path: Path) -> None:
-    out = tmp_path / "deep" / "tables"
-    write(imported(B1, system=name), out, formats=("markdown",))
-    assert {p.parent for p in tmp_path.rglob("*") if p.is_file()} == {out}
-    for path in out.iterdir():
-        assert re.fullmatch(r"[A-Za-z0-9._+-]+", path.name)
-    for path in out.glob("*.tex"):
-        text = path.read_text()
-        assert not re.search(r"\\input\{(?![\w.+-]+\.tex\})", text)
-        for line in text.splitlines():
-            if line.endswith(r" \\") and "multi" not in line:
-                columns = len(re.split(r"(?<!\\) & ", line))
-                assert columns in {3, 4, 6, 7, 8, 10, 12}
-    for path in out.glob("*.md"):
-        assert not re.search(r"(?<!\\)<(?!!-- privacy_eval)", path.read_text())
-
-
 # --- with LaTeX
 
 
@@ -542,8 +529,6 @@ def all_different() -> Results:
 
 
 LATEX_CASES = {
-    "B1 and B2": lambda: merge([imported(B1, system="B1"), imported(B2, system="B2")]),
-    "2022": lambda: imported(ANON, ORIG, protocol="vpc2022", system="M"),
     "odd name": lambda: imported(B1, system=f'{ODD_NAME} \\input{{x}} Zoë 日本 "q" a^b~c <s>'),
     "intervals": with_intervals,
     "long": all_different,

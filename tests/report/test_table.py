@@ -1,9 +1,5 @@
 """Tables as LaTeX, Markdown, text and CSV, and their escapes."""
 
-from __future__ import annotations
-
-import csv
-import io
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from latex_support import compiled, needs_latex, rows_are_identified
-from support import ODD_NAME, cells_of
+from support import ODD_NAME, cells_of, csv_rows
 
 from privacy_eval.metrics import Label
 from privacy_eval.report.latex import escape_latex, latex_document, to_latex
@@ -174,7 +170,6 @@ def test_every_latex_row_has_all_columns(name: str, style: str) -> None:
 def test_a_caption_is_escaped(caption: str) -> None:
     text = to_latex(table(("1", "x", "5"), caption=caption))
     inner = re.search(r"\\privacyevaltable\{name\}\{(.*)\}\{3\}\{clc\}", text)
-    assert inner is not None
     printed(inner.group(1))
     assert r"\input" not in text
 
@@ -454,7 +449,7 @@ def test_numbers_and_bounds_are_columns_of_their_own_in_csv() -> None:
     texts = ("2.940 C", "1.5 A [1.0, inf]", "12/12/16", "-0.5?", "\u22121.2 [\u22122, 3]")
     texts += ("0.7 [n/a]",)
     made = Table("t", "c", (Column("x"),), (tuple((text,) for text in texts),))
-    rows = list(csv.DictReader(io.StringIO(to_csv([made]))))
+    rows = csv_rows(to_csv([made]))
     assert [(row["value"], row["low"], row["high"]) for row in rows] == [
         ("2.940", "", ""),
         ("1.5", "1.0", "inf"),

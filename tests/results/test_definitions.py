@@ -1,7 +1,5 @@
 """Records are rebuilt when metrics or their own fields change, not when documentation does."""
 
-from __future__ import annotations
-
 import pytest
 
 from privacy_eval.results import record_files

@@ -1,7 +1,5 @@
 """One table of numbers: what is selected, by a slow second implementation; printing and frames."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

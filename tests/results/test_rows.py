@@ -1,7 +1,5 @@
 """What a record holds beside its metrics becomes rows: numbers written by hand are found again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -22,11 +20,7 @@ from privacy_eval.results.rows import measurements_of, rows_of
 VALUES = GroupValues(90, 900, 7, eer=0.2, cllr_min=0.6, rank1=0.5)
 INTERVALS = {"eer": (0.1, 0.3)}
 #: Of these values: linkability, which is undefined, has no row.
-OF_VALUES = {
-    ("eer", 0.2, 0.1, 0.3),
-    ("cllr_min", 0.6, None, None),
-    ("rank1", 0.5, None, None),
-}
+OF_VALUES = {("eer", 0.2, 0.1, 0.3), ("cllr_min", 0.6, None, None), ("rank1", 0.5, None, None)}
 COUNTS = {"n_target": 90, "n_nontarget": 900, "n_speakers": 7}
 
 

@@ -1,7 +1,5 @@
 """The line that says how results were made."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 

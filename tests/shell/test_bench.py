@@ -1,7 +1,5 @@
 """The speed measurements: they run the package that they import, and notice a loss of speed."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The script that makes the environment, with a stand-in for Python: nothing is installed."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

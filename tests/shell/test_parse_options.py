@@ -1,7 +1,5 @@
 """The option parser that the recipes and stage scripts share."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

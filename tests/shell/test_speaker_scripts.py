@@ -1,8 +1,6 @@
 """Scripts from speech to scores: splits into parallel jobs, and x-vectors with stand-ins for
 Kaldi's scripts."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The demo tree: its layout, its bytes, its sizes, and how well its systems anonymize."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections import defaultdict
@@ -10,7 +8,17 @@ from statistics import mean
 
 import numpy as np
 import pytest
-from support import OTHER_PROTOCOL, changed_protocol, cli, command, lines_to, nonempty, snapshot
+from support import (
+    OTHER_PROTOCOL,
+    changed_protocol,
+    cli,
+    command,
+    lines_to,
+    nonempty,
+    of_libri,
+    ok,
+    snapshot,
+)
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import PldaBackend, score_matrix, train_backend
@@ -64,8 +72,7 @@ def evaluated(tree: Path, protocol: str = "vpc2020", *attackers: str) -> Results
         ("similarity", *out),
         ("collect", *out),
     ):
-        run = cli("stage", verb, *common, *more)
-        assert run.code == 0, run.err
+        ok(cli("stage", verb, *common, *more))
     return read_results(tree / "out/results.json")
 
 
@@ -219,14 +226,9 @@ def test_data_folders_of_any_size_are_consistent(
 ) -> None:
     """37 speakers are the most with the usual width of numbers: 50 are then enrolled. The largest
     trees have LibriSpeech only."""
-    entries = {**load_protocol(conf).to_dict(), "splits": splits}
-    if speakers * utterances > 500:
-        for sets in (entries, entries["recognition"]):
-            sets["data_sets"] = sets["data_sets"][:1]
-        entries["table_rows"] = [entries["data_sets"][0]["id"]]
-        folders = entries["data_folders"]
-        entries["data_folders"] = [f for f in folders if f["name"].startswith("libri")]
-    protocol, tree = protocol_from_dict(entries, conf), tmp_path / "t"
+    entries = of_libri(conf) if speakers * utterances > 500 else load_protocol(conf).to_dict()
+    protocol = protocol_from_dict({**entries, "splits": splits}, conf)
+    tree = tmp_path / "t"
     write_demo_tree(tree, protocol, speakers=speakers, utterances=utterances, systems=1)
     n_enrolled = speakers + -(-speakers // 3)
     width = 4 if n_enrolled <= 50 else 5 if n_enrolled <= 500 else 6

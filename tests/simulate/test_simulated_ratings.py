@@ -1,7 +1,5 @@
 """Simulated ratings are a listening test as one is: whole numbers, ties, odd evaluators."""
 
-from __future__ import annotations
-
 import pytest
 from support import csv_rows
 

@@ -1,7 +1,5 @@
 """Simulated scores with a known EER."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Simulated x-vectors, and what anonymization makes of them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

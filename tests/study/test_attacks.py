@@ -1,7 +1,5 @@
 """Conversion, target selection and attackers against their definitions."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -192,7 +190,6 @@ def test_joint_discriminants_pair_by_pair(attacker: Attacker, selection: Selecti
     enrolled, training = SPEECH.enrollment.vectors, SPEECH.training
     if attacker == "semi-informed":
         enrolled = converted(SPEECH.enrollment, generator)
-    assert training is not None
     learnt_from = converted(training, np.random.Generator(generator.bit_generator.jumped()))
     of = training.vectors, learnt_from, training.speaker
     cosines = slow_joint_cosines(*of, enrolled, trials)
@@ -203,7 +200,6 @@ def test_joint_discriminants_pair_by_pair(attacker: Attacker, selection: Selecti
 
 def test_a_joint_discriminant_changes_no_other_number() -> None:
     """Other linkages' scores, also of attackers that come later, are the same beside it."""
-    assert STUDY.attacks is not None
     without = replace(STUDY.attacks, linkages=STUDY.attacks.linkages[:3])
     rows, others = (
         rows_of(records_of(attacks=attacks, vectors=STUDY.vectors)[:1])
@@ -268,7 +264,6 @@ def test_separation() -> None:
 
 
 def test_rows_of_the_grid() -> None:
-    assert STUDY.attacks is not None
     records = records_of(attacks=STUDY.attacks, vectors=STUDY.vectors)
     assert len(records) == 2 * 3 == len({r.name for r in records})
     rows = rows_of(records[:1])

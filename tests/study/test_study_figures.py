@@ -1,7 +1,5 @@
 """Figures of a metric study: captions and axes against the rows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

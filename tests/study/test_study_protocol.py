@@ -1,7 +1,5 @@
 """Protocols of studies: error messages name invalid entries."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Records of a study: resumed, shared, made anew, and the same bytes."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of a study from its rows."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Systems in experiment trees: the three layouts, suffixes, keys, names."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re
@@ -175,7 +173,6 @@ def test_the_pair_of_2022(tree: Tree, tmp_path: Path, results: str) -> None:
     }
     assert found == MODELS_2022
     for condition in system.conditions:
-        assert condition.scores is not None
         assert condition.scores.parts[-3] == f"results-X{condition.condition.results_folder}"
     assert len(system.missing(VPC2022)) == 2 * 33
 

@@ -1,7 +1,5 @@
 """Data that figures are drawn from: simulated scores with stored arrays, published values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +44,6 @@ def data_of(cells: Cells) -> ReportData:
 def texts_of(owner: Canvas | Axes) -> list[str]:
     """Entries of the only legend."""
     legend = owner.get_legend() if isinstance(owner, Axes) else owner.legends[0]
-    assert legend is not None
     return [t.get_text().replace(r"\$", "$") for t in legend.get_texts()]
 
 
@@ -91,10 +88,7 @@ def data_of_records(folder: Path, records: Iterable[VerificationRecord]) -> Repo
 
 
 def simulated(
-    folder: Path,
-    systems: Mapping[str, float],
-    attacks: Sequence[str] = ATTACKS,
-    genders: str = "f",
+    folder: Path, systems: Mapping[str, float], attacks: Sequence[str] = ATTACKS, genders: str = "f"
 ) -> ReportData:
     """Systems by what their anonymization adds to the distance of the classes."""
     return data_of_records(

@@ -1,7 +1,5 @@
 """Plots on a user's axes: beside own lines, in the user's style, with shared axes, by LaTeX."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -23,7 +21,6 @@ STRONG = TrialScores(RANDOM.normal(3.0, 1, 400), RANDOM.normal(0, 1, 2000))
 
 def entries(axes: Axes) -> list[str]:
     legend = axes.get_legend()
-    assert legend is not None
     return [text.get_text().strip() for text in legend.get_texts()]
 
 

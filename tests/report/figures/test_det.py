@@ -1,7 +1,5 @@
 """DET curves: probit axes, markers at the EERs, all curves visible."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -113,7 +111,6 @@ def test_curves_and_eers_of_a_condition(tmp_path: Path) -> None:
     ]
     assert texts[2].startswith("Orig (")
     stored = arrays["B1"]
-    assert stored is not None
     found = axes.lines[2]
     drawn_rates = {(round(m, 9), round(f, 9)) for m, f in ndtr(found.get_data()[::-1]).T}
     rates = zip(stored["det_miss"][1:-1], stored["det_false_alarm"][1:-1], strict=True)
@@ -180,9 +177,7 @@ def test_a_curve_beyond_the_corner_runs_along_the_axes() -> None:
     assert np.all((curve.x == low) | (curve.y == low))
 
 
-@given(
-    points=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=12),
-)
+@given(points=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=12))
 def test_steps_in_both_rates_are_straight_in_the_rates(points: list[tuple[int, int]]) -> None:
     miss = np.array([0, *sorted(m for m, _ in points), 20]) / 20
     false_alarm = np.array([20, *sorted((f for _, f in points), reverse=True), 0]) / 20

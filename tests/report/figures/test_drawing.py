@@ -1,7 +1,5 @@
 """Files of figures: the same bytes on every run, whatever the user's settings are."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -1,7 +1,5 @@
 """ECE profiles: curves equal the stored arrays, in the order of D_ECE."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +48,6 @@ def test_systems_of_a_condition_in_the_order_of_their_disclosure(tmp_path: Path)
         r for r in results.of("B1").verification if r.condition.attack_model == "lazy-informed"
     )
     stored = data.arrays.of(record)
-    assert stored is not None
     np.testing.assert_array_equal(lines[2].get_xdata(), stored["prior_log_odds"])
     np.testing.assert_array_equal(lines[2].get_ydata(), stored["ece_minimum"])
     values = record.values("challenge")
@@ -124,7 +121,6 @@ def test_conventional_plots_are_of_the_stored_curves(tmp_path: Path) -> None:
     assert drawn.name == "conventional_B1_lazy-informed_libri_test_f"
     assert drawn.canvas.get_suptitle() == "B1, LibriSpeech test, female, lazy-informed"
     stored = data.arrays.of(data.results.verification[0])
-    assert stored is not None
     cross_entropy, cost, necr, nber = drawn.canvas.axes
     prior = expit(stored["prior_log_odds"])
     default = {"ece": stored["ece_zero_evidence"], "dcf": np.minimum(prior, 1 - prior)}

@@ -1,7 +1,5 @@
 """Implausible values in figures: shown as such in the picture, named in the captions concerned."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Linkability: histograms, densities and local D(s) of the attack models side by side."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

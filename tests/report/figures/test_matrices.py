@@ -1,7 +1,5 @@
 """Similarity matrices: the blocks are the stored arrays, under one scale of colours."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

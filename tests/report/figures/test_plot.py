@@ -1,7 +1,5 @@
 """Plots of curves in matplotlib and in LaTeX."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Scatter plots: every point is two cells of one system; styles are those of all systems."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The figures' shared style: looks and literal text."""
 
-from __future__ import annotations
-
 import pytest
 from figure_data import CONFIG
 from matplotlib.colors import to_rgb

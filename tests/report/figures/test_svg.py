@@ -1,7 +1,5 @@
 """Plots of curves as inline SVG."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """The verbs get-model and xvectors --encoder."""
 
-from __future__ import annotations
-
 import sys
 import wave
 import zipfile
@@ -10,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from model_support import AUDIO, DATA, SYNTHETIC, expected, needs_onnxruntime, pin_tiny_ge2e
-from support import cli
+from support import cli, ok, refused, write
 
 from privacy_eval.io.vectors import read_vectors
 from privacy_eval.speech import models
@@ -50,8 +48,7 @@ def test_other_files_are_refused(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(changed, "w") as archive:
         archive.writestr("tiny/weights.pt", b"other")
     for path in (changed, DATA / "ge2e" / "bad_magic.pt"):
-        run = cli("get-model", "ge2e", "--model-file", path)
-        assert run.code == 1 and str(path) in run.err
+        refused(cli("get-model", "ge2e", "--model-file", path), str(path))
     assert not model_path("ge2e").exists()
 
 
@@ -82,21 +79,11 @@ def test_missing_libraries_are_no_reason_to_leave_utterances_out(
 
 
 def test_nothing_is_downloaded_unasked(wheel: Path, data: Path, tmp_path: Path) -> None:
-    run = cli("xvectors", "--encoder", "ge2e-raw", "--data", data, "--out", tmp_path / "out")
-    assert run.code == 1
-    run = cli(
-        "xvectors",
-        *("--encoder", "ge2e-raw", "--data", data, "--out", tmp_path / "out", "--allow-outside"),
-    )
-    assert run.code == 1 and "get-model ge2e" in run.err
-    path = model_path("ge2e")
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"changed")
-    run = cli(
-        "xvectors",
-        *("--encoder", "ge2e-raw", "--data", data, "--out", tmp_path / "out", "--allow-outside"),
-    )
-    assert run.code == 1 and f"{path}: another file" in run.err
+    command = ("xvectors", "--encoder", "ge2e-raw", "--data", data, "--out", tmp_path / "out")
+    assert cli(*command).code == 1
+    refused(cli(*command, "--allow-outside"), "get-model ge2e")
+    path = write(model_path("ge2e"), b"changed")
+    refused(cli(*command, "--allow-outside"), f"{path}: another file")
 
 
 def test_utterances_without_speech_are_named_and_left_out_on_request(
@@ -105,8 +92,7 @@ def test_utterances_without_speech_are_named_and_left_out_on_request(
     assert cli("get-model", "ge2e", "--model-file", wheel).code == 0
     out = tmp_path / "out"
     command = ("xvectors", "--encoder", "ge2e-raw", "--data", data, "--allow-outside", "--out", out)
-    run = cli(*command)
-    assert run.code == 1 and "edge-silence1s" in run.err and "no speech" in run.err
+    refused(cli(*command), "edge-silence1s", "no speech")
     assert not out.exists()
     run = cli(*command, "--allow-missing")
     assert run.code == 0 and "2 of 3 utterances" in run.out
@@ -127,8 +113,7 @@ def test_recordings_of_a_lower_rate_are_named(wheel: Path, data: Path, tmp_path:
     lines = [line for line in scp.read_text().splitlines() if not line.startswith("edge-")]
     scp.write_text("\n".join([*lines, f"edge-silence1s {narrow}", ""]))
     command = ("xvectors", "--encoder", "ge2e-raw", "--data", data, "--allow-outside")
-    run = cli(*command, "--out", tmp_path / "out")
-    assert run.code == 0, run.err
+    run = ok(cli(*command, "--out", tmp_path / "out"))
     (remark,) = (line for line in run.err.splitlines() if "upper frequencies" in line)
     assert "edge-silence1s" in remark and "367-" not in remark
 

@@ -1,7 +1,5 @@
 """Every recording is looked at before any work; what cannot be used is listed, and left out."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 import subprocess
@@ -17,7 +15,7 @@ from support import Run, cli, csv_rows, ok, recording_to, refused
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.speech.audio import kind_of_audio, read_recording
 from privacy_eval.speech.audit import look_at
-from privacy_eval.tree.from_audio import PROTOCOL
+from privacy_eval.speech.trees.from_audio import PROTOCOL
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
 
@@ -252,7 +250,7 @@ def test_the_report_gives_the_reasons_by_count_and_no_name(folder: Folder) -> No
     (remark,) = (line for line in folder.remarks.splitlines() if "left out" in line)
     assert remark.startswith("7 of 30 ")
     assert {*remark.partition("out: ")[2].split(", ")} == {
-        *("2 too short", "1 silent", "1 MPEG-4", "1 NIST SPHERE", "1 empty", "1 of one name"),
+        *("2 too short", "1 silent", "1 MPEG-4", "1 NIST SPHERE", "1 empty", "1 of one name")
     }
 
 
