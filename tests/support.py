@@ -38,8 +38,8 @@ from privacy_eval.numbers.challenge_averages import challenge_averages
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.products.freshness import Outcome, Product, write_set
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
-from privacy_eval.report.declared import bundled_entries, declared_tables
 from privacy_eval.report.figures import drawing
+from privacy_eval.report.system_tables import system_tables
 from privacy_eval.report.table import Table
 from privacy_eval.results.challenge_text import import_results_txt
 from privacy_eval.results.measurements import PRESENT, Measurements, Row, rows_of_values
@@ -547,7 +547,8 @@ def cells_of(text: str, table: str) -> list[dict[str, str]]:
 
 def declared_table(results: Results, name: str) -> Table:
     """The table of an entry of conf/tables/system.yaml."""
-    tables = declared_tables(ReportData(results), bundled_entries("system"), "B1")
+    data = ReportData(results)
+    tables = system_tables(data, *next(iter(data.by_folder)))
     return next(table for table in tables if table.name == name)
 
 
