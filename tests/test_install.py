@@ -78,7 +78,9 @@ def run(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_wings_of_this_repository_are_installed(installed: Path) -> None:
     done = run(installed, "-m", "privacy_eval", "--version")
-    assert "wings: attackers, listening, study" in done.stdout
+    text = (ROOT / "setup.cfg").read_text()
+    declared = sorted(re.findall(r"^    (\w+) = privacy_eval\.\w+\.wing:WING$", text, re.M))
+    assert "study" in declared and f"wings: {', '.join(declared)}\n" in done.stdout
 
 
 def test_installed_package_is_used(installed: Path) -> None:
