@@ -24,7 +24,6 @@ from .measurements import measured, rows_of_values, without_blanks
 from .records import (
     Results,
     RowsRecord,
-    SimilarityRecord,
     VerificationRecord,
     facts_of_line,
     line_of,
@@ -135,7 +134,12 @@ def import_results_txt(
             for s, v in parsed.utility.items()
         ),
         tuple(
-            SimilarityRecord(find(s, sets), metrics={"challenge": v}, provenance=origin)
+            RowsRecord(
+                find(s, sets),
+                "similarity",
+                rows_of_values(v, variant="challenge"),
+                provenance=origin,
+            )
             for s, v in parsed.similarity.items()
         ),
     )

@@ -52,7 +52,7 @@ from .similarity import plan_similarity
 
 if TYPE_CHECKING:
     from ..metrics.utility import WordErrors
-    from ..results.records import Results, RowsRecord, SimilarityRecord
+    from ..results.records import Results, RowsRecord
 
 
 def collect(
@@ -449,7 +449,7 @@ def _concerned(line: str, systems: Sequence[System]) -> list[str]:
     return [max(names, key=len)] if names else of_suffix or [s.name for s in systems]
 
 
-def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord]) -> list[str]:
+def _not_evaluated(experiment: Experiment, measured: Iterable[RowsRecord]) -> list[str]:
     """List results that are missing although the tree has the trials: scores of conditions, and
     voice similarity of trial sets. Systems with the same missing results share a line.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from model_support import SYNTHETIC
-from support import Run, cli, lines_to, ok, refused
+from support import Run, changed, cli, lines_to, ok, refused, with_facts
 
 from privacy_eval.io.vectors import read_vectors
 from privacy_eval.numbers.report_data import ReportData, read_report_data
@@ -19,7 +19,7 @@ from privacy_eval.report.first_screen import front
 from privacy_eval.report.notes import voice_sentence
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
-from privacy_eval.results.signature import comparability_notes
+from privacy_eval.results.signature import comparability_notes, pseudo_voice
 from privacy_eval.speech.trees.demo_speech import DemoSpeech, write_demo_speech
 
 pytest.importorskip("soundfile", reason="audio needs the extra speech")
@@ -126,15 +126,13 @@ def test_by_default_they_run_where_the_speech_is(tree: Path) -> None:
 def test_pseudo_voices_of_a_tree(tree: Path) -> None:
     results = all_stages(tree, "--attackers", "challenge")
     records = results.similarity
-    assert {r.drawn for r in records} == {"speaker"}
-    assert all(r.looks_like == "speaker" and 0 < r.voices["within"][0] < 1 for r in records)
+    assert {r.facts["drawn"] for r in records} == {"speaker"}
+    assert all(pseudo_voice(r.facts) == "speaker" for r in records)
+    assert all(0 < r.facts["voices"]["within"][0] < 1 for r in records)
     data = read(tree)
     assert "share a pseudo-voice (by the coefficients)" in voice_sentence(data, results.systems[0])
     assert not [note for note in comparability_notes(results) if "pseudo-voices" in note]
-    others = [
-        replace(r, condition=replace(r.condition, system="other"), drawn="utterance")
-        for r in records
-    ]
+    others = [with_facts(changed(r, system="other"), drawn="utterance") for r in records]
     scored = [
         replace(r, condition=replace(r.condition, system="other")) for r in results.verification
     ]
@@ -150,7 +148,7 @@ def test_pseudo_voices_of_a_tree(tree: Path) -> None:
         lines = path.read_text().splitlines()
         lines_to(path, (f"{u.split()[0]} 0.{n + 500}" for n, u in enumerate(lines)))
     results = all_stages(tree, "--attackers", "challenge")
-    assert {r.looks_like for r in results.similarity} == {"utterance"}
+    assert {pseudo_voice(r.facts) for r in results.similarity} == {"utterance"}
     data = read(tree)
     assert "asks for one pseudo-voice a speaker" in voice_sentence(data, results.systems[0])
 

@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 from inputs import LARGEST, TOKENS, json_with_edits, samples_with_edits
 from reference_nnet3 import Net, Reference, write_model
 from second_readings import Plain, plain_array, text_of, unpacked
-from support import ANON, GOLDEN, OTHER_PROTOCOL, ROOT, imported
+from support import ANON, GOLDEN, OTHER_PROTOCOL, ROOT, imported, similarity_record
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.compat.zebra import read_tags
@@ -81,7 +81,6 @@ from privacy_eval.results.record_files import read_record
 from privacy_eval.results.records import (
     IdentificationRecord,
     Results,
-    SimilarityRecord,
     VerificationRecord,
 )
 from privacy_eval.speech.audio import Audio, AudioReader
@@ -548,10 +547,10 @@ def _results() -> Results:
         curves_sha256="0" * 64,
         provenance={"version": "1", "inputs": {"scores": {"path": "a", "sha256": "0"}}},
     )
-    similarity = SimilarityRecord(
+    similarity = similarity_record(
         Condition("B1", "", "libri_dev_trials_f", "libri", "dev", "f", asv_model="original"),
-        metrics={"exact": {"deid": 0.9, "gvd_db": -9.5}},
-        speakers=(SpeakerSimilarity("s1", 0.5, 1.0, 0.5, 0.7, None, 0.1),),
+        {"exact": {"deid": 0.9, "gvd_db": -9.5}},
+        (SpeakerSimilarity("s1", 0.5, 1.0, 0.5, 0.7, None, 0.1),),
     )
     identification = IdentificationRecord(
         whole.verification[0].condition,

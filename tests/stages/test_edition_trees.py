@@ -352,7 +352,7 @@ def test_vectors_that_are_left_are_compared_by_cosine(tree: Path) -> None:
         if (s.condition.name, s.condition.asv_model) == (data.name, "original")
     )
     for variant in ("challenge", "exact"):
-        assert ours.metrics[variant]["deid"] == alone[variant]["deid"]
+        assert ours.values(variant)["deid"] == alone[variant]["deid"]
     enrolls = (emb / "libri_dev_enrolls/utt-level/speaker_vectors.pt").parent
     (enrolls / "id2idx").unlink()
     refused(cli("stage", "identification", *common), "id2idx")
@@ -365,7 +365,7 @@ def stage_7(tree: Path) -> dict[tuple[str, str], list[object]]:
         ok(cli("stage", verb, *common))
     results = evaluated(tree, "vpc2024")
     numbers: dict[tuple[str, str], list[object]] = {
-        (s.condition.system, f"{s.condition.name} {s.condition.asv_model}"): [s.metrics]
+        (s.condition.system, f"{s.condition.name} {s.condition.asv_model}"): [s.by_variant()]
         for s in results.similarity
     }
     for i in results.identification:

@@ -28,7 +28,6 @@ from privacy_eval.results.records import (
     IdentificationRecord,
     Results,
     RowsRecord,
-    SimilarityRecord,
     VerificationRecord,
     facts_of_line,
 )
@@ -55,7 +54,7 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
     """Data of each kind of figure."""
     curves = simulated(tmp_path_factory.mktemp("curves"), {ODD: 0.0, "K2": 1.0})
     place = Condition(ODD, "", "t", "libri", "test", "f", asv_model="original")
-    record = SimilarityRecord(place, {}, curves="a.npz")
+    record = RowsRecord(place, "similarity", (), curves="a.npz")
     matrices = ReportData(Results(CONFIG, similarity=(record,)), arrays=Matrices())  # type: ignore[arg-type]
     conditions = [r.condition for r in curves.results.verification]
     galleries = ReportData(
