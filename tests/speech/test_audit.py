@@ -213,3 +213,7 @@ def test_the_verb(tmp_path: Path) -> None:
     assert [row["utterance"] for row in rows if row["problems"]] == ["libri_dev_trials_f-1"]
     assert "anonymized audio" not in cli(*common).out
     assert cli(*common, "--audio-table", table).code == 2
+    scp = lines_to(tmp_path / "data/libri_dev_enrolls_anon/wav.scp", ["libri_dev_enrolls-0"])
+    run = cli(*common, "--audio", "--format", "json")
+    (row,) = (r for r in json.loads(run.out) if r["problem"].startswith("anonymized audio"))
+    assert (run.code, row["status"], row["file"], row["line"]) == (1, "error", str(scp), 1)

@@ -21,9 +21,8 @@ ASKED = {
 
 @pytest.fixture(autouse=True)
 def without_speech(monkeypatch: pytest.MonkeyPatch) -> None:
-    there, missing = wings._found()
-    others = {name: wing for name, wing in there.items() if name != "speech"}
-    monkeypatch.setattr(wings, "_found", lambda: (others, {**missing, "speech": "no module"}))
+    others = {wing.name: wing for wing in wings.installed() if wing.name != "speech"}
+    monkeypatch.setattr(wings, "_found", lambda: (others, {"speech": "no module"}))
 
 
 @pytest.fixture
