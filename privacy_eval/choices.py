@@ -26,6 +26,13 @@ MODEL_NAMES = ("ge2e", "d-vector", "dnsmos", "phones")
 SPECTRUM = "spectrum"
 #: Speaker encoders by name, and the models that they need.
 ENCODERS = {"ge2e": "ge2e", "ge2e-raw": "ge2e", "d-vector": "d-vector", SPECTRUM: ""}
+#: The same, by the digest that results name their vectors by.
+PINNED_ENCODERS = {
+    "39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e": "ge2e",
+    "83f991acbd1a3df26650990535df2f8d2417dbfb56dfb67158353439904be604": "ge2e-raw",
+    "c4d17ba220a33d7f27866c78f573372f4ae2dd57b405cdacdaf4483ecc374812": "d-vector",
+    "782f6c510d371ce8f033521885198184b9b650db7a394ca8ebfd4f627617dfdf": SPECTRUM,
+}
 
 #: Folds of speakers by default, and at least: fewer leave too few trials to learn from.
 FOLDS, LEAST_FOLDS = 10, 4

@@ -96,6 +96,9 @@ class Wing:
     inserts : mapping of str to Reference
         Sections of other sources, by the option of the verb `report` that names the folder: of this
         folder, an `Insert`.
+    provides : mapping of str to Reference
+        Functions that the core leaves to wings, such as that of a stage of the recipe, by the name
+        that it asks for, see `provided`.
     """
 
     name: str
@@ -110,6 +113,7 @@ class Wing:
     figures: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     sections: Mapping[str, Reference] = field(default_factory=dict)
     inserts: Mapping[str, Reference] = field(default_factory=dict)
+    provides: Mapping[str, Reference] = field(default_factory=dict)
 
 
 def installed() -> Collection[Wing]:
@@ -178,6 +182,22 @@ def referred(reference: Reference) -> Any:
         named = [wing.name for wing in installed() if f"'{module}" in repr(wing)]
         of = f"wing {' or '.join(named)}"
         raise PrivacyEvalError(f"{of}: {reference}: cannot be imported ({why})") from error
+
+
+def provided(name: str, *, needed: bool = True) -> Any:
+    """Return a function that the core leaves to wings; None of one that is not `needed` where no
+    wing that is installed has it.
+
+    Raises
+    ------
+    PrivacyEvalError
+        No wing that is installed has it; it cannot be imported.
+    """
+    reference = of_wings("provides").get(name)
+    if reference is None and needed:
+        missing = "; ".join(f"wing {wing} ({why})" for wing, why in absent().items())
+        raise PrivacyEvalError(f"{name}: not installed: {missing or 'a wing that has it'}")
+    return reference and referred(reference)
 
 
 @functools.cache

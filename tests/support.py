@@ -32,6 +32,7 @@ from privacy_eval.asv.backend import train_backend
 from privacy_eval.cli import every_verb, is_of_files, main, parser
 from privacy_eval.cli.stages import stage_options
 from privacy_eval.io.vectors import write_matrix, write_plda, write_vector, write_vectors
+from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics import describe
 from privacy_eval.numbers.cells import Cells, at
 from privacy_eval.numbers.challenge_averages import challenge_averages
@@ -45,7 +46,14 @@ from privacy_eval.results.challenge_text import import_results_txt
 from privacy_eval.results.measurements import Measurements, Row
 from privacy_eval.results.outputs import output_files
 from privacy_eval.results.record_files import RESULTS_NOTE
-from privacy_eval.results.records import Results, RowsRecord, VerificationRecord, merge
+from privacy_eval.results.records import (
+    Results,
+    RowsRecord,
+    VerificationRecord,
+    facts_of_line,
+    line_of,
+    merge,
+)
 from privacy_eval.stages.access import (
     AsvSystems,
     Experiment,
@@ -102,6 +110,35 @@ def rows_record(
     """A record of rows, whose blanks are left out."""
     stored = ({name: v for name, v in row.items() if v is not None} for row in rows)
     return RowsRecord(condition, kind, tuple(stored), facts)
+
+
+def with_facts(record: RowsRecord, **facts: object) -> RowsRecord:
+    """The record with other facts; None for one that it loses."""
+    return replace(record, facts={**record.facts, **facts})
+
+
+def with_row(record: RowsRecord, metric: str, /, **values: object) -> RowsRecord:
+    """The record with other entries of its first row of a metric."""
+    first = next(n for n, row in enumerate(record.rows) if row["metric"] == metric)
+    rows = [{**row, **values} if n == first else row for n, row in enumerate(record.rows)]
+    return replace(record, rows=tuple(rows))
+
+
+def with_line(record: RowsRecord, **values: Any) -> RowsRecord:
+    """The record of recognition with another line."""
+    line = replace(line_of(record), **values)
+    return with_row(with_facts(record, **facts_of_line(line)), "wer", value=line.wer)
+
+
+def models_of(record: RowsRecord) -> tuple[str | None, str | None]:
+    """The language model and the recognizer of a record."""
+    return record.facts.get("language_model"), record.facts.get("asr_model")
+
+
+def recognized(condition: Condition, line: WerLine, **facts: object) -> RowsRecord:
+    """A record of a `%WER` line."""
+    row = {"metric": "wer", "value": line.wer}
+    return rows_record("recognition", condition, [row], **facts_of_line(line), **facts)
 
 
 def changed(record: Record, **values: object) -> Record:

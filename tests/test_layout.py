@@ -16,7 +16,7 @@ PACKAGE = Path(privacy_eval.__file__).parent
 #: From the top down. What stands in one line does not know of each other.
 ROOMS = (
     ("study",),
-    ("attackers", "listening"),
+    ("attackers", "listening", "speech"),
     ("cli",),
     ("compat", "check"),
     ("report",),
@@ -24,7 +24,7 @@ ROOMS = (
     ("results",),
     ("products",),
     ("tree",),
-    ("asv", "speech"),
+    ("asv",),
     ("protocol",),
     ("io",),
     ("metrics",),

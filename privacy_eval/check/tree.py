@@ -29,9 +29,8 @@ from ..results.challenge_text import recognition_records
 from ..results.record_caveats import described, names_of
 from ..results.records import Results, VerificationRecord
 from ..stages import asv_scores, similarity
-from ..stages.access import AsvSystems, Experiment, SystemUnderTest, TreeAccess
+from ..stages.access import AsvSystems, Experiment, SystemUnderTest, TreeAccess, owners_of
 from ..stages.collect import read_emotion, read_recognition, records_of_kind
-from ..stages.measures import owners_of
 from ..stages.privacy_metrics import rated_words, scores_and_key
 from ..tree.conditions import Condition, ConditionFiles, System, is_needed, original_trial_sets
 from ..tree.discovery import (

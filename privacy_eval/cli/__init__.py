@@ -26,7 +26,7 @@ from typing import Any
 from ..errors import InputWarning, OutputError, PrivacyEvalError, UsageError
 from ..stages.recipe import stages_of_wings
 from ..version import __version__
-from ..wings import installed, of_wings, referred, told
+from ..wings import absent, installed, of_wings, referred, told
 from .config import expand_config, option_names, refuse_repeated
 from .jobs import OUTPUT_ERROR
 from .options import HelpFormatter, Options, add_options, check_rules, log, print_found
@@ -40,7 +40,6 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "try it on simulated data": {
         "demo-tree": "simulate a challenge tree",
-        "demo-speech": "simulate folders of speech",
     },
     "evaluate single files": {
         "metrics": "compute the privacy metrics of one score file",
@@ -49,10 +48,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "zebra": "compute the ZEBRA metrics and profile of one score file",
         "wer": "compute word error rates of transcripts, with intervals over speakers",
         "uar": "compute emotion recognition recalls (UAR) from predictions",
-        "quality": "predict the quality of speech (DNSMOS), with intervals over speakers",
-        "phones": "compute phone error rates of speech, with intervals over speakers",
         "attributes": "infer gender or another attribute of speakers from x-vectors",
-        "pitch": "compute the pitch correlation of original and anonymized speech",
     },
     "evaluate a tree": {
         "unpack-submissions": "unpack the zips of submissions, each into a folder of its own",
@@ -79,12 +75,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "export": "convert results.json to results.txt, CSV or averages",
         "gate": "judge results by the rules of a policy: pass, fail or undecided",
     },
-    "prepare speech": {
-        "data-dir": "create a tree from folders of audio: data folders, trials, protocol",
-        "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
-        "get-model": "download a pretrained model, pinned and checked, into the user's cache",
-        "xvectors": "extract the x-vectors of a data folder with Kaldi's networks, or an encoder's",
-    },
     "for scripts and shells": {
         "check-options": "check the options of the recipe before its first stage",
         "completion": "print the bash or zsh completion script for verbs and options",
@@ -98,12 +88,11 @@ PURPOSES = {name: purpose for names in GROUPS.values() for name, purpose in name
 
 #: The verbs on single files, and others that need no tree, by module.
 MODULES = {
-    "begin": "init selftest demo-tree demo-speech unpack-submissions",
+    "begin": "init selftest demo-tree unpack-submissions",
     "metrics": "metrics",
     "scores": "count merge zebra",
     "vectors": "train-backend similarity identification attributes",
     "utility": "wer uar measures",
-    "speech": "quality phones pitch recognize data-dir mcadams get-model xvectors",
     "results": "tables figures report import export gate",
     "shells": "check-options completion",
 }
@@ -335,7 +324,8 @@ def _no_verb(word: str) -> int:
         top.parse_args([word])
     if word in stage_options():
         top.error(f"{word} is a stage: privacy-eval stage {word}")
-    top.error(f"no verb {word!r}{_suggestion(word)} (--help lists them)")
+    missing = "".join(f"; not installed: wing {name}" for name in absent())
+    top.error(f"no verb {word!r}{_suggestion(word)} (--help lists them{missing})")
 
 
 def _listed() -> str:

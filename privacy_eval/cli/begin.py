@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import OutputError, PrivacyEvalError, UsageError, abbreviate, counted
 from ..io.names import check_name
-from ..options import fill, flag, number, one_of, path, value
+from ..options import flag, one_of, path, value
 from .options import Options, log, print_found, progress
 
 if TYPE_CHECKING:
@@ -21,27 +21,18 @@ if TYPE_CHECKING:
 _LIKE = "default: 12, or, from 2022 on, as in the challenge"
 _SPEAKERS = f"trial speakers per trial set; a third more are enrolled ({_LIKE})"
 _SYSTEMS = "B1, B2, S3, S4, ... (default: 2)"
-_SECONDS = "length of an utterance, 1 to 60 (default: 3)"
 _ZIPS = "zips, or folders with zips in them: TEAM/NAME.zip becomes DIR/TEAM/NAME"
 
 
 def _size(name: str, default: int | None, help: str) -> Options:
-    """Describe the option of a size of the demo tree, or, `speech NAME`, of the demo speech."""
+    """Describe the option of a size of the demo tree."""
 
     def size(text: str) -> int:
         from ..simulate import DEMO_SIZES
-        from ..simulate.speech import SPEECH_SIZES
 
-        known = {**DEMO_SIZES, **{f"speech {n}": numbers for n, numbers in SPEECH_SIZES.items()}}
-        return one_of(known[name])(text)
+        return one_of(DEMO_SIZES[name])(text)
 
     return value("N", help, type=size, default=default)
-
-
-def _seconds(text: str) -> float:
-    if not 1 <= number(text) <= 60:
-        raise argparse.ArgumentTypeError("expected 1 to 60 seconds")
-    return number(text)
 
 
 VERBS: dict[str, Options] = {
@@ -66,17 +57,6 @@ VERBS: dict[str, Options] = {
         "--speakers": _size("speakers", None, _SPEAKERS),
         "--utterances": _size("utterances", None, f"utterances per speaker ({_LIKE})"),
         "--systems": _size("systems", 2, "B1, B2, S3, S4, ... (default: 2)"),
-    },
-    "demo-speech": {
-        "example": "audio --speakers 8 --utterances 6",
-        "shared": "seed",
-        "directory": path("DIR"),
-        "--speakers": _size("speech speakers", 20, "speakers, half of them female (default: 20)"),
-        "--training": _size(
-            "speech training", 60, "other speakers, to train back ends on (default: 60)"
-        ),
-        "--utterances": _size("speech utterances", 10, "utterances per speaker (default: 10)"),
-        "--seconds": value("X", _SECONDS, type=_seconds, default=3.0),
     },
     "unpack-submissions": {
         "example": "submissions --exp exp",
@@ -152,14 +132,6 @@ def run_demo_tree(arguments: argparse.Namespace) -> int:
         systems=arguments.systems,
         progress=progress(),
     )
-    log(f"{arguments.directory}: {'created' if made else 'already exists'}")
-    return 0
-
-
-def run_demo_speech(arguments: argparse.Namespace) -> int:
-    from ..simulate.speech import DemoSpeech, write_demo_speech
-
-    made = write_demo_speech(arguments.directory, fill(DemoSpeech, arguments), progress())
     log(f"{arguments.directory}: {'created' if made else 'already exists'}")
     return 0
 

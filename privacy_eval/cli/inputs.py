@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from ..asv.backend import PldaBackend
     from ..io.vectors import Vectors
     from ..numbers.report_sources import ReportSources
-    from ..speech.encoders import EncoderChoice
 
 
 def load_systems(
@@ -336,12 +335,3 @@ def log_items(arguments: argparse.Namespace, title: str, items: Sequence[str]) -
         said = [f"{abbreviate(names)}{text}" for text, names in names_of.items()]
         more = " (--details lists all)" if len(items) > 5 else ""
         log(f"privacy-eval: {title}: {len(items)}: {abbreviate(said)}{more}")
-
-
-def chosen_encoder(arguments: argparse.Namespace) -> EncoderChoice | None:
-    """Return the encoder that the options name, if any."""
-    from ..speech.encoders import EncoderChoice
-
-    if arguments.encoder is None:
-        return None
-    return EncoderChoice(arguments.encoder, arguments.front_end, arguments.cache)

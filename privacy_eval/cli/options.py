@@ -25,6 +25,7 @@ from ..options import (
     value,
 )
 from ..stages.options import FOLDERS, MetricOptions
+from ..wings import provided
 
 if TYPE_CHECKING:
     from ..report.single_files import Found
@@ -42,11 +43,12 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 #: `kinds` : tuple of type, dataclasses of whose fields options are made;
 #: `plan` : str, of a stage without a function: what plans its products, MODULE:NAME of an
 #: `Experiment` and its options, of `kinds`;
+#: `needs` : dict, of options that need it, what the core leaves to a wing, see `wings.provided`;
 #: `either` : str, names of options of which exactly one is required;
 #: `rules` : of (options, others, text): options, those that each of them needs or, after `!`, one
 #: that each excludes, and what is said otherwise, with the option in the place of `{}`.
 Options = dict[str, Any]
-_ABOUT = {"example", "shared", "kinds", "plan", "either", "rules"}
+_ABOUT = {"example", "shared", "kinds", "plan", "needs", "either", "rules"}
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -212,6 +214,9 @@ def check_rules(options: Options, arguments: argparse.Namespace) -> None:
         for name in names.split() if there == others.startswith("!") else ():
             if given[name]:
                 raise UsageError(text.format(f"--{name.replace('_', '-')}"))
+    for name, needed in options.get("needs", {}).items():
+        if given[name] not in (None, "", False, "false"):
+            provided(needed)
 
 
 def use_one_thread() -> None:

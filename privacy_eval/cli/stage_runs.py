@@ -6,34 +6,29 @@ import argparse
 import itertools
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..choices import SPECTRUM
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, missing_library
 from ..io.csv_text import csv_text
-from ..io.files import write_text
 from ..options import fill
 from ..products.freshness import LIBRARY, Outcome, Product, bring_up_to_date
-from ..protocol.protocol import ENCODERS_FOLDER, LEARNT, Protocol, load_protocol
+from ..protocol.protocol import LEARNT, Protocol, load_protocol
 from ..stages.access import BACKEND, KEYS, VECTORS, AsvSystems, Experiment, new_system
 from ..stages.options import (
     ATTRIBUTE_REPLICATES,
-    FOLDERS,
     AmountOptions,
     AttributeOptions,
     GalleryOptions,
-    MeasureOptions,
     MetricOptions,
 )
 from ..stages.recipe import every_stage, stages_of_wings
-from ..tree.discovery import suffix_hint, tree_suffixes
-from ..wings import referred
+from ..tree.discovery import suffix_hint
+from ..wings import provided, referred
 from .inputs import (
     chosen_attackers,
-    chosen_encoder,
     exit_code,
     load_asv_systems,
     load_experiment,
@@ -48,24 +43,11 @@ from .inputs import (
     tree_access,
 )
 from .jobs import run_script
-from .options import Options, log, print_json, progress, use_one_thread
+from .options import Options, log, print_json, progress
 
 if TYPE_CHECKING:
-    from ..check import Report
-    from ..check.audio import AudioAudit
     from ..results.records import Results
 
-
-_KALDI, _MCADAMS = "kaldi", "mcadams"
-
-#: Printed without `--anonymizer`.
-_EXPECTED = """\
-No --anonymizer: mcadams (the challenge's baseline B2), or a command of your own, as described in
-local/anonymize.sh. Or run your system yourself: each anonymized set is a Kaldi data folder in
-{data} (wav.scp, utt2spk, spk2utt, spk2gender), with the list enrolls or trials of the original
-set; stage 0 lists the missing ones."""
-#: Printed instead where there are anonymized data sets.
-_THERE = "{data}: anonymized data sets with the suffixes {there}; --anonymizer would make others"
 
 _FAILED = "failed: "
 _SHOWN, _LINE = 10, 200  # lines logged, and their length; left_out.txt has the full text
@@ -105,8 +87,8 @@ def planned(arguments: argparse.Namespace, row: Options) -> int:
 def check(arguments: argparse.Namespace) -> int:
     """Stage 0."""
     from ..check import ERROR, Row, check_tree
-    from ..stages.measures import owners_of, write_audits
 
+    audit = provided("audit") if arguments.audio else None
     systems, protocol, out = load_systems(arguments, needed=False, warn=False)
     access = tree_access(arguments)
     asv = AsvSystems(access, protocol)
@@ -125,12 +107,9 @@ def check(arguments: argparse.Namespace) -> int:
         confirm=arguments.confirm,
         progress=progress(),
     )
-    if arguments.audio:
-        pairs = [(s.anon_suffix, s.name) for s in systems] or [(new.anon_suffix, new.name)]
-        report, audit = _with_audio(arguments, report, asv, owners_of(pairs))
-        if systems:
-            known = [(team, pair, found) for team, pair, found in audit.sets if team and found]
-            write_audits(asv, out, [system.name for system in systems], known)
+    if audit is not None:
+        findings = audit(arguments, Experiment(systems, out, asv), new)
+        report = replace(report, findings=[*report.findings, *findings])
     rows = report.rows(details=arguments.details)
     if arguments.format == "csv":
         print(csv_text([Row._fields, *rows]), end="")
@@ -146,18 +125,6 @@ def check(arguments: argparse.Namespace) -> int:
         if arguments.quick:
             print("score files were not read (--quick)")
     return 1 if report.number(ERROR) and not arguments.allow_missing else 0
-
-
-def _with_audio(
-    arguments: argparse.Namespace, report: Report, asv: AsvSystems, owners: Mapping[str, str]
-) -> tuple[Report, AudioAudit]:
-    """Add the findings of the audit of audio, and write its table; also return the audit."""
-    from ..check.audio import audit_tree
-
-    audit = audit_tree(asv, owners, jobs=arguments.nj, progress=progress())
-    if arguments.audio_table is not None:
-        write_text(arguments.audio_table, audit.table())
-    return replace(report, findings=[*report.findings, *audit.findings]), audit
 
 
 def data(arguments: argparse.Namespace) -> int:
@@ -230,108 +197,6 @@ def _not_made(
     return f"data folders not made, as their sources are missing ({counts})", items
 
 
-def anonymize(arguments: argparse.Namespace) -> int:
-    """Stage 4."""
-    from ..stages.anonymize import FILES, Command, McAdams, anonymize_tree
-
-    protocol, anonymizer = _protocol(arguments), arguments.anonymizer
-    if not anonymizer:
-        there = ", ".join(tree_suffixes(arguments.tree, protocol))
-        data = arguments.tree / "data"
-        print(_THERE.format(data=data, there=there) if there else _EXPECTED.format(data=data))
-        return 0
-    places = {place for place in (*FILES, *FOLDERS) if place in anonymizer}
-    if anonymizer != _MCADAMS and places not in (set(FILES), set(FOLDERS)):
-        arguments.usage_error(
-            f"--anonymizer takes {_MCADAMS}, or a command with {' and '.join(FILES)}, or with "
-            f"{' and '.join(FOLDERS)}"
-        )
-    suffixes = arguments.anon_suffix or [protocol.anon_suffix]
-    if len(suffixes) > 1:
-        raise PrivacyEvalError("--anonymizer creates the data sets of one --anon-suffix at a time")
-    outcome = anonymize_tree(
-        tree_access(arguments),
-        protocol,
-        suffixes[0],
-        fill(McAdams, arguments)
-        if anonymizer == _MCADAMS
-        else Command(anonymizer, arguments.tree, Path.cwd()),
-        run_settings(arguments),
-        attackers=chosen_attackers(arguments, protocol) or (),
-    )
-    if not any(vars(outcome).values()):
-        log(f"privacy-eval: {arguments.tree / 'data'}: found no speech for any data set")
-    what = "data folders" if places == set(FOLDERS) else "speakers' speech"
-    return report_outcome(arguments, outcome, what, "anonymized")
-
-
-def xvectors(arguments: argparse.Namespace) -> int:
-    """Stage 5."""
-    from ..stages.asv_scores import default_attackers, vector_sets
-    from ..stages.subsets import make_crops
-    from ..stages.user_command import UserCommand
-
-    use_one_thread()
-    text, protocol = arguments.extractor, _protocol(arguments)
-    attackers = chosen_attackers(arguments, protocol)
-    asv = load_asv_systems(arguments, protocol)
-    if attackers is None:
-        extracts = bool(text or arguments.encoder)
-        attackers = default_attackers(asv, extracts=extracts, cache=arguments.cache)
-    if arguments.encoder == SPECTRUM:
-        raise UsageError(
-            f"--encoder {SPECTRUM} goes with --data: in a tree the attacker {SPECTRUM} has it"
-        )
-    if text and protocol.has_own_scoring and not protocol.external_vector_folders:
-        raise UsageError(
-            f"--extractor: in protocol {protocol.name} no attacker has vectors of a command: name "
-            f"one with `encoder: {ENCODERS_FOLDER}/NAME` (docs/attackers.md)"
-        )
-    run = run_settings(arguments)
-    crops = make_crops(asv, attackers, run)
-    log_notes(
-        f"{name}: {text}: attackers who learn from it are left out"
-        for name, text in crops.failed.items()
-    )
-    if arguments.extractor == _KALDI:
-        if code := _extract_with_kaldi(arguments, asv, attackers):
-            return code
-        text = None  # the encoders that attackers name follow
-    what = "parts of sets of x-vectors" if arguments.job and not text else "sets of x-vectors"
-    if not vector_sets(asv, attackers):  # no speech: nothing to load the extractor for
-        return report_outcome(arguments, Outcome(), what)
-    from ..stages.xvectors import EXTRACTOR, make_vectors
-
-    command = UserCommand(text, arguments.tree, Path.cwd(), "extractor") if text else None
-    encoder = chosen_encoder(arguments)
-    outcome = make_vectors(asv, run, attackers, command, encoder, arguments.cache)
-    code = report_outcome(arguments, outcome, what)
-    if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
-        log(
-            "privacy-eval: --extractor 'COMMAND {in} {out}' or --encoder ge2e takes the place of "
-            "an x-vector extractor, compared with `backend: cosine` in the protocol "
-            "(docs/extractors.md)"
-            + "; stage 1 of the recipe prints where to get one"
-            * (not protocol.has_own_scoring)
-        )
-    return code
-
-
-def _extract_with_kaldi(
-    arguments: argparse.Namespace, asv: AsvSystems, attackers: Collection[str]
-) -> int:
-    from ..stages.asv_scores import missing_vectors
-
-    runner = [f"--nj={arguments.nj}", *([f"--cmd={arguments.cmd}"] if arguments.cmd else [])]
-    for name, folder in missing_vectors(asv, attackers):
-        if asv.protocol.encoder_of(folder)[0]:
-            continue
-        of_set = (f"--tree={arguments.tree}", f"--set={name}", f"--model={folder}")
-        if code := run_script("local/kaldi_xvectors.sh", *of_set, *runner):
-            return code
-    return 0
-
-
 def asv_scores(arguments: argparse.Namespace) -> int:
     """Stage 5."""
     from ..stages.asv_scores import make_scores, score_products
@@ -363,18 +228,6 @@ def asv_scores(arguments: argparse.Namespace) -> int:
     if outcome.made or outcome.current or outcome.kept:  # else there is nothing to go on with
         exit_code(arguments, {name: str(error) for name, error in needed.items()})
     return 1
-
-
-def recognize(arguments: argparse.Namespace) -> int:
-    """Stage 6."""
-    from ..stages.user_command import UserCommand, plan_recognition
-
-    if not arguments.recognizer:
-        return 0  # transcripts are the recognizer's
-    command = UserCommand(arguments.recognizer, arguments.tree, Path.cwd(), "recognizer")
-    experiment = load_experiment(arguments, warn=False)
-    planned = plan_recognition(experiment, command)
-    return _make(arguments, experiment, planned, "sets of transcripts", "recognized")
 
 
 def privacy_metrics(arguments: argparse.Namespace) -> int:
@@ -456,37 +309,6 @@ def _log_earlier_records(experiment: Experiment, options: MetricOptions) -> None
             f"privacy-eval: the previous run used --bootstrap {replicates}; without it, "
             f"{number} conditions lose their intervals of {replicates} replicates"
         )
-
-
-def measures(arguments: argparse.Namespace) -> int:
-    """Stage 6."""
-    from ..stages.measures import make_measures
-
-    measured = arguments.quality or arguments.phones or _protocol(arguments).measures
-    has_audio = any((arguments.tree / "data").glob("*/wav.scp"))
-    if not measured and (arguments.audio == "false" or not has_audio):
-        return 0  # nothing was asked for
-    experiment, run, code = load_experiment(arguments, warn=False), run_settings(arguments), 0
-    if measured:
-        if arguments.quality or arguments.phones:
-            log_notes(experiment.asv.notes)
-        outcome = make_measures(experiment, fill(MeasureOptions, arguments), run)
-        code = report_outcome(arguments, outcome, "measures", "computed")
-    return max(code, _audit(arguments, experiment)) if arguments.audio != "false" else code
-
-
-def _audit(arguments: argparse.Namespace, experiment: Experiment) -> int:
-    """Audit anonymized audio; without --audio, a set that cannot be read is only told."""
-    from ..stages.measures import plan_audits
-
-    planned = plan_audits(experiment, arguments.audio == "true")
-    outcome = experiment.asv.access.bring_up_to_date(planned, run_settings(arguments))
-    if arguments.audio is None:
-        outcome.notes += [f"not audited: {message}" for message in outcome.failed.values()]
-        outcome.failed = {}
-        if not (outcome.made or outcome.current or outcome.notes):
-            return 0
-    return report_outcome(arguments, outcome, "audits of audio", "made")
 
 
 def similarity(arguments: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ from ..stages.options import (
     MetricOptions,
 )
 from ..stages.recipe import every_stage, stage_number, stages_of_wings
-from ..wings import owner
+from ..wings import owner, provided
 from .config import NOT_OF_VERBS, option_names
 from .options import HelpFormatter, Options, folder_command, log, names_of
 
@@ -61,6 +61,7 @@ STAGES: dict[str, Options] = {
     "check": {
         "shared": "details confirm",
         "rules": (("audio_table", "audio", "--audio-table goes with --audio"),),
+        "needs": {"audio": "audit"},
         "--allow-missing": {"help": _ALLOWED},
         "--quick": flag("do not read score files (about 1 s per 10^6 trials)"),
         "--audio": flag(_AUDIO),
@@ -76,6 +77,7 @@ STAGES: dict[str, Options] = {
     "anonymize": {
         "shared": f"attackers allow-pipes {_JOBS}",
         "kinds": (McAdamsOptions,),
+        "needs": {"anonymizer": "anonymize"},
         "--anonymizer": value("NAME", _ANONYMIZER),
     },
     "xvectors": {
@@ -84,14 +86,16 @@ STAGES: dict[str, Options] = {
             ("front_end", "encoder", "--front-end needs --encoder FILE.onnx"),
             ("extractor", "!encoder", "--extractor and --encoder exclude each other"),
         ),
+        "needs": dict.fromkeys(("extractor", "encoder"), "xvectors"),
         "--extractor": value("NAME", _EXTRACTOR, type=folder_command("kaldi")),
     },
     "asv-scores": {"shared": f"attackers {_READ}"},
-    "recognize": {"shared": f"recognizer {_READ}"},
+    "recognize": {"shared": f"recognizer {_READ}", "needs": {"recognizer": "recognize"}},
     "privacy-metrics": {"shared": f"metric {_JOBS}", "kinds": (MetricOptions,)},
     "measures": {
         "shared": f"cache {_READ}",
         "kinds": (MeasureOptions,),
+        "needs": dict.fromkeys(("quality", "phones", "audio"), "measures"),
         "--audio": choice(["true", "false"], _AUDITED),
     },
     "similarity": {"shared": _READ},
@@ -160,8 +164,12 @@ def run_stage(arguments: argparse.Namespace) -> int:
     """Run a stage over a tree."""
     runs = vars(importlib.import_module(".stage_runs", __package__))
     row, name = stage_options()[arguments.verb], arguments.verb.replace("-", "_")
-    code: int = runs["planned"](arguments, row) if "plan" in row else runs[name](arguments)
-    return code
+    if "plan" in row:
+        return int(runs["planned"](arguments, row))
+    if run := runs.get(name) or provided(name, needed=False):
+        return int(run(arguments))
+    log(f"privacy-eval: stage {arguments.verb}: not installed")
+    return 0
 
 
 def stage_keys() -> dict[str, str]:

@@ -30,7 +30,7 @@ from typing import (
     get_type_hints,
 )
 
-from ..errors import PrivacyEvalError
+from ..errors import PrivacyEvalError, located
 from .files import Loaded, digest, read_text
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _build(kind: Any, value: object, where: str) -> object:
     if hasattr(kind, "from_plain"):  # Measurements
         return kind.from_plain(value, where)
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        return _build_dataclass(kind, value, where)
+        return value if isinstance(value, kind) else _build_dataclass(kind, value, where)
     if origin in (Union, types.UnionType):
         inner = [a for a in arguments if a is not type(None)]
         return None if value is None else _build(inner[0], value, where)
@@ -168,7 +168,8 @@ def _build_dataclass(kind: type, value: object, where: str) -> object:
             built[field.name] = _build(field.kind, value[field.entry], f"{where}: {field.entry}")
         elif field.required:
             raise PrivacyEvalError(f"{where}: entry {field.entry!r} is missing")
-    return kind(**built)
+    with located(where):
+        return kind(**built)
 
 
 class _Field(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ..choices import grouped
 from ..errors import abbreviate, counted
@@ -238,11 +238,11 @@ def _rows(results: Results) -> Iterator[Row]:
             continue
         if metric == "wer":
             is_unnamed = "language_model" not in row
-            is_partial = is_unnamed and row["record"].line.partial
+            is_partial = is_unnamed and row["record"].facts.get("partial")
             if not (is_partial or _is_averaged(row, results.protocol)):
                 continue
             if is_unnamed:
-                row |= {"low": None, "high": None, "record": replace(row["record"], speakers=None)}
+                row |= {"low": None, "high": None, "record": row["record"].without_replicates()}
         first = weak.get(system) if of_scores else next(map(CAVEATS.get, row["caveats"]), None)
         row["caveat"] = withholding_caveat(row["caveats"], metric) or first
         row["left_out"] = bool(row.get("trials_without_score") or row.get("scores_without_trial"))

@@ -40,7 +40,7 @@ def group_columns(results: Results) -> list[str]:
 
 def lacking_groups(results: Results, column: str) -> Iterator[str]:
     """Say what cannot be computed by the groups of a column from what the tree has."""
-    without = [r for r in results.recognition if column not in r.groups]
+    without = [r for r in results.recognition if column not in r.group_columns]
     if without:
         yield (
             f"Not by {column}: {len(without)} of {len(results.recognition)} word error rates, for "

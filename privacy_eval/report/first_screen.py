@@ -14,7 +14,7 @@ from ..numbers.means import averaged_conditions
 from ..numbers.rankings import rank
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
-from ..results.measurements import Row
+from ..results.measurements import PRESENT, Row
 from ..results.records import Results
 from ..tree.conditions import Condition
 from ..version import __version__
@@ -349,14 +349,16 @@ def _of_folds(data: ReportData, system: str, split: str) -> str:
             if (r.condition.split, r.condition.trial) == (split, speech)
             and r.condition.data_set in averaged
         ]
-        recalls = [100 * fold["uar"] for r in of_speech for fold in r.folds.values()]
+        folds = (r.measurements.select(metric="uar", fold=PRESENT) for r in of_speech)
+        recalls = [100 * value for of in folds for value in of.values("value")]
         if recalls:
             ranges.append(f"{min(recalls):.1f} to {max(recalls):.1f} %")
-        emotions = max([emotions, *(len(r.values.keys() - {"uar"}) for r in of_speech)])
+        emotions = max([emotions, *(len(r.values().keys() - {"uar"}) for r in of_speech)])
     chance = f"; {100 / emotions:.3g} % is chance" if emotions else ""
     if not ranges:
         return f"{chance}; without folds no uncertainty can be given"
-    number = max(len(r.folds) for r in data.results.of(system).emotion)
+    emotion = data.results.of(system).emotion
+    number = max(len(r.measurements.values("fold")) for r in emotion)
     by_fold = " \u2192 ".join(ranges)
     return f"{chance}; recalls of the {number} folds, each of a speaker: {by_fold}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..asv.attributes import few_speakers
@@ -144,7 +143,7 @@ def attribute_table(results: Results, title: str) -> Table:
 
     def row(r: RowsRecord) -> Key:
         (risk, recalls), classes = inferred(r), r.facts["classes"]
-        bits = r.find("attribute_bits", situation=risk["situation"]) or {"value": math.nan}
+        bits = r.find("attribute_bits", situation=risk["situation"])
         few = "*" * bool(few_speakers(classes))
         return (
             protocol.data_set(r.condition.data_set).row_name(r.condition.split) + few,
@@ -152,7 +151,7 @@ def attribute_table(results: Results, title: str) -> Table:
             ", ".join(f"{name} {n}" for name, n in classes.items()),
             f"{100 / len(classes):.3g}",
             *(value_text(recalls[s]) for s in SITUATIONS),
-            f"{bits['value']:.2f}",
+            value_text(bits),
             _SHORT[risk["situation"]],
             "{value:.2f} [{low:.2f}, {high:.2f}]".format(**risk),
         )

@@ -224,7 +224,7 @@ def provenance_tables(data: ReportData) -> list[Table]:
             "made_recognition",
             "Word error rates: their source files.",
             ("Set", "Decoding"),
-            [(r, (r.condition.name, r.line.decode)) for r in results.recognition],
+            [(r, (r.condition.name, r.facts["decode"])) for r in results.recognition],
             data.evaluations,
         ),
         _table(

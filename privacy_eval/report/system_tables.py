@@ -275,24 +275,24 @@ def _recognition(results: Results, system: str) -> SplitTable:
     models = list(protocol.recognition.language_models)
     rates: dict[Key, list[list[str]]] = {}
     for r in results.recognition:
-        if r.language_model is not None:
-            c = r.condition
-            key = (c.split, c.data_set, r.asr_model or "?", c.trial)
+        if (language_model := r.facts.get("language_model")) is not None:
+            c, row = r.condition, r.find("wer", group_by=None)
+            key = (c.split, c.data_set, r.facts.get("asr_model", "?"), c.trial)
             cells = rates.setdefault(key, [[] for _ in models])
             # Kaldi prints two decimals, the editions without language models three.
             decimals = None if len(models) > 1 else 3
-            metric, bounds = describe("wer"), r.speaker_interval or None
-            text = metric.format(r.line.wer, detailed=True, decimals=decimals)
+            metric, bounds = describe("wer"), interval_of(row)
+            text = metric.format(row["value"], detailed=True, decimals=decimals)
             text = marked_text(text, withholding_caveat(r.caveats, "wer"))
             interval = metric.interval(bounds, detailed=True, decimals=decimals)
             text = f"{text} {interval}".rstrip()
-            cells[models.index(r.language_model)].append(text)
+            cells[models.index(language_model)].append(text)
     recognizers = sorted({key[2] for key in rates}, key=lambda m: (m != ORIGINAL, m)) or ["?"]
     several = len(recognizers) > 1
     letters = ", ".join(f"{m[0]}: {m}" for m in models)
     note = f"; LM: language model, {letters}" if len(models) > 1 else ""
     resampled = all(len(texts) < 2 for cells in rates.values() for texts in cells) and any(
-        r.speaker_interval for r in results.recognition
+        interval_of(r.find("wer", group_by=None)) for r in results.recognition
     )
     title = "Speech recognition"
     return SplitTable(
@@ -319,7 +319,7 @@ def _emotion(data: ReportData, system: str) -> SplitTable:
     protocol, records = data.protocol, data.results.emotion
     rows = _of_sets(data)
     keys = _present(rows, "emotion")
-    folds = {len(r.folds) for r in records} - {0}
+    folds = {len(r.measurements.values("fold")) for r in records} - {0}
     few = f"; means over {max(folds)} speakers, too few for an interval" if folds else ""
     title = "Emotion recognition, unweighted average recall and recall of each emotion"
     return SplitTable(

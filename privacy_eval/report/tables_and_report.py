@@ -76,8 +76,8 @@ def _without_paths(results: Results) -> Results:
 def _record(record: Any) -> Any:
     """Return a record whose provenance, remarks and decoding name no paths."""
     bare: dict[str, Any] = {"provenance": _provenance(record.provenance)}
-    if hasattr(record, "line"):
-        bare["line"] = replace(record.line, decode="")
+    if "decode" in (facts := getattr(record, "facts", {})):
+        bare["facts"] = {**facts, "decode": ""}
     if hasattr(record, "remarks"):
         parts = (remark.partition(": ") for remark in record.remarks)
         bare["remarks"] = tuple(of[2] if "/" in of[0] else "".join(of) for of in parts)

@@ -13,7 +13,7 @@ from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
 from ..numbers.trade_offs import UTILITY
 from ..protocol.protocol import ORIGINAL, Protocol
-from ..results.measurements import Row
+from ..results.measurements import PRESENT, Row
 from .attackers_in_words import overestimates
 from .comparison_tables import Block, Line, table_of_blocks
 from .notes import interval_notes, words_not_resampled
@@ -166,7 +166,7 @@ def recalls_of_folds(data: ReportData, metric: str, data_set: str, split: str) -
     ranges: dict[str, str] = {}
     for r in data.results.emotion:
         place = r.condition.data_set, r.condition.split
-        recalls = [fold[metric] for fold in r.folds.values() if metric in fold]
+        recalls = r.measurements.select(metric=metric, fold=PRESENT).values("value")
         if place == (data_set, split) and recalls:
             original = r.condition.trial == ORIGINAL
             system = ORIGINAL_COLUMN if original else system_column(r.condition.system)

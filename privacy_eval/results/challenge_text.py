@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from ..errors import PrivacyEvalError, UsageError, abbreviate, located
 from ..io.names import check_name
 from ..io.results_txt import ResultsTxt, VerificationBlock, format_results_txt, parse_results_txt
 from ..io.wer import WerLine
+from ..metrics.utility import GroupRate, SpeakerErrors
 from ..protocol.protocol import Protocol
 from ..tree.conditions import (
     Condition,
@@ -18,7 +20,15 @@ from ..tree.conditions import (
     set_condition,
     trial_conditions,
 )
-from .records import RecognitionRecord, Results, SimilarityRecord, UtilityRecord, VerificationRecord
+from .measurements import measured, rows_of_values, without_blanks
+from .records import (
+    Results,
+    RowsRecord,
+    SimilarityRecord,
+    VerificationRecord,
+    facts_of_line,
+    line_of,
+)
 
 T = TypeVar("T")
 
@@ -31,7 +41,7 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
     recognized: defaultdict[str, list[WerLine]] = defaultdict(list)
     caveats: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for r in part.recognition:
-        recognized[r.condition.name].append(r.line)
+        recognized[r.condition.name].append(line_of(r))
         caveats[r.condition.name].update(r.caveats)
     return format_results_txt(
         ResultsTxt(
@@ -44,7 +54,7 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
                 for v in part.verification
             },
             dict(recognized),
-            {t.condition.name: t.values for t in part.utility},
+            {t.condition.name: dict(t.values()) for t in part.utility},
             {t.condition.name: t.values(variant) for t in part.similarity},
             caveats,
         )
@@ -139,7 +149,12 @@ def import_results_txt(
             for record in recognition_records(lines, protocol, find(name, decoded), origin)
         ),
         tuple(
-            UtilityRecord(replace(find(s, sets), asv_model=""), v, origin)
+            RowsRecord(
+                replace(find(s, sets), asv_model=""),
+                "utility",
+                rows_of_values(v),
+                provenance=origin,
+            )
             for s, v in parsed.utility.items()
         ),
         tuple(
@@ -157,11 +172,18 @@ def recognition_records(
     protocol: Protocol,
     condition: Condition,
     provenance: Mapping[str, Any],
-    **of_transcripts: Any,
-) -> list[RecognitionRecord]:
+    *,
+    interval: tuple[float, ...] = (),
+    speakers: SpeakerErrors | None = None,
+    groups: Mapping[str, Mapping[str, GroupRate]] = MappingProxyType({}),
+) -> list[RowsRecord]:
     """Make records of the `%WER` lines of one `ASR-*` folder, of which a single one may have what
     its transcripts tell: an interval, the counts that it is drawn from, and groups of speakers."""
-    recognition = protocol.recognition
+    recognition, of_groups = protocol.recognition, list[dict[str, Any]]()
+    for column, name, of in ((c, n, of) for c, named in groups.items() for n, of in named.items()):
+        counts = {"n_speakers": of.n_speakers, "n_words": of.count}
+        place = {"group_by": column, "group": name}
+        of_groups.append(measured("wer", of.rate, of.interval or None, **place, **counts))
     records = []
     for line in lines:
         *_, recognizer, decoding = "", *line.decode.split("/")
@@ -169,9 +191,9 @@ def recognition_records(
             m for m, marker in recognition.language_models.items() if decoding.endswith(marker)
         )
         recognizers = (m for m, folder in recognition.models.items() if folder == recognizer)
-        language_model, asr_model = next(models, None), next(recognizers, None)
-        record = RecognitionRecord(
-            condition, language_model, asr_model, line, provenance, **of_transcripts
-        )
-        records.append(record)
+        model = {"language_model": next(models, None), "asr_model": next(recognizers, None)}
+        rows = [measured("wer", line.wer, interval or None), *of_groups]
+        stored = tuple(map(without_blanks, rows))
+        facts = {**facts_of_line(line), "speakers": speakers, **model}
+        records.append(RowsRecord(condition, "recognition", stored, facts, provenance=provenance))
     return records

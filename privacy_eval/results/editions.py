@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..choices import GENDERS, grouped
@@ -33,7 +34,8 @@ from ..metrics.utility import mean_of_folds
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, Protocol, ResultsFolder
 from ..tree.conditions import Condition, trial_conditions
 from .challenge_text import extract_system, import_results_txt
-from .records import EmotionRecord, RecognitionRecord, Results, VerificationRecord, merge
+from .measurements import rows_of_values
+from .records import Results, RowsRecord, VerificationRecord, facts_of_line, merge
 
 _SPEECH = {"original": ORIGINAL, "anon": ANONYMIZED}
 
@@ -278,7 +280,7 @@ class Importer:
                 of: dict[str, Any] = {"provenance": self.provenance, "stated": row.stated()}
                 yield VerificationRecord(conditions[key], metrics, {}, **of)
 
-    def _recognition(self, rows: Iterable[SummaryRow]) -> Iterator[RecognitionRecord]:
+    def _recognition(self, rows: Iterable[SummaryRow]) -> Iterator[RowsRecord]:
         """Make records of word error rates."""
         recognition = self.protocol.recognition
         [(model, recognizer)] = list(recognition.models.items())[:1]
@@ -287,18 +289,21 @@ class Importer:
             name = condition.name.removeprefix("ASR-")
             counts = (None, None, None, None, None)
             line = WerLine(fraction(row.values["WER"]), *counts, f"{recognizer}/{name}", None, None)
-            average, stated = recognition.average, row.stated()
-            yield RecognitionRecord(condition, average, model, line, self.provenance, stated=stated)
+            facts = {
+                **facts_of_line(line),
+                "language_model": recognition.average,
+                "asr_model": model,
+            }
+            yield self._record("recognition", condition, {"wer": line.wer}, row, facts)
 
-    def _emotion(self, rows: Iterable[SummaryRow]) -> Iterator[EmotionRecord]:
+    def _emotion(self, rows: Iterable[SummaryRow]) -> Iterator[RowsRecord]:
         """Make records of recalls of emotions."""
         for row in rows:
             condition = self._set_condition(row, "SER-")
-            recalls, stated = _recalls(row), row.stated()
-            if recalls:
-                yield EmotionRecord(condition, recalls, provenance=self.provenance, stated=stated)
+            if recalls := _recalls(row):
+                yield self._record("emotion", condition, recalls, row)
 
-    def _folds(self, rows: Iterable[SummaryRow]) -> Iterator[EmotionRecord]:
+    def _folds(self, rows: Iterable[SummaryRow]) -> Iterator[RowsRecord]:
         """Make records of the means over folds; an emotion that a fold lacks is left out of its
         mean."""
         folds_of: dict[Condition, dict[str, dict[str, float]]] = {}
@@ -317,7 +322,21 @@ class Importer:
                     f"{self.path}: {c.name}: only original or only anonymized speech has the fold "
                     f"{', '.join(different)}"
                 )
-            yield EmotionRecord(c, mean_of_folds(folds), folds, self.provenance)
+            of_folds = (rows_of_values(values, fold=fold) for fold, values in folds.items())
+            every = (*rows_of_values(mean_of_folds(folds)), *itertools.chain(*of_folds))
+            yield RowsRecord(c, "emotion", every, provenance=self.provenance)
+
+    def _record(
+        self,
+        kind: str,
+        condition: Condition,
+        values: Mapping[str, float],
+        row: SummaryRow,
+        facts: Mapping[str, Any] = MappingProxyType({}),
+    ) -> RowsRecord:
+        """Make a record of the values of a row."""
+        made: dict[str, Any] = {"provenance": self.provenance, "stated": row.stated()}
+        return RowsRecord(condition, kind, rows_of_values(values), facts, **made)
 
     def _set_condition(self, row: SummaryRow, prefix: str) -> Condition:
         """Return the set of original or anonymized speech of a row."""

@@ -176,6 +176,16 @@ def measured(
     return {**more, "metric": metric, "unit": unit, "value": value, "low": low, "high": high}
 
 
+def without_blanks(row: Row) -> dict[str, Any]:
+    """Return a row as it is stored."""
+    return {name: value for name, value in row.items() if value not in (None, "")}
+
+
+def rows_of_values(values: Mapping[str, float], **more: Any) -> tuple[dict[str, Any], ...]:
+    """Return a row of each value, by metric."""
+    return tuple({"metric": key, "value": value, **more} for key, value in values.items())
+
+
 class Measurements(Printed):
     """An immutable table of numbers, each with what it is of.
 

@@ -31,6 +31,7 @@ from ..metrics.caveats import (
 )
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH
 from ..protocol.published import load_systems, published_names
+from .measurements import PRESENT
 
 #: Any of the records of `records`, which imports this module, and its `Results`.
 Record: TypeAlias = Any
@@ -71,10 +72,10 @@ class _Value(NamedTuple):
 
 def _values(records: Iterable[Record]) -> Iterator[_Value]:
     for r in records:
-        c, model = r.condition, str(getattr(r, "language_model", None))
+        c, model = r.condition, str(r.facts.get("language_model"))
         # A recognizer of anonymized speech may be worse on original speech.
-        if c.trial == ANONYMIZED or getattr(r, "asr_model", None) != ANONYMIZED:
-            for metric, value in r.by_variant()[""].items():
+        if c.trial == ANONYMIZED or r.facts.get("asr_model") != ANONYMIZED:
+            for metric, value in r.values().items():
                 error = 1 - value if metric == "uar" else value
                 yield _Value(r, metric, error, (c.system, metric, model), c.trial)
 
@@ -90,7 +91,7 @@ def utility_caveats(results: Results) -> Found:
     for r, text in _unusual_word_counts(results.recognition):
         add(r, OTHER_WORDS, text)
     for r in results.recognition:
-        if r.line.partial:
+        if r.facts.get("partial"):
             add(r, PARTIAL)
     values = list(_values((*results.recognition, *results.emotion, *results.measures)))
     series = grouped(values, lambda v: (v.series, v.speech))
@@ -130,8 +131,8 @@ def _implausible(v: _Value, least: float) -> str:
 
 def _guessing(record: Record) -> float:
     """Return the error of guessing one of the classes, less what chance may add to the recall."""
-    classes = sum(key.startswith("acc_") for key in record.values) or 4
-    folds = [fold["uar"] for fold in record.folds.values() if "uar" in fold]
+    classes = sum(key.startswith("acc_") for key in record.values()) or 4
+    folds = record.measurements.select(metric="uar", fold=PRESENT)["value"]
     spread = 2 * statistics.stdev(folds) / len(folds) ** 0.5 if len(folds) > 1 else 0.0
     return 1 - 1 / classes - max(POINTS, spread)
 
@@ -147,7 +148,8 @@ def _far_from(series: Iterable[_Value], v: _Value, own: float = 0.0) -> str:
 def _unusual_word_counts(records: Iterable[Record]) -> Iterator[tuple[Record, str]]:
     """Yield the records whose number of words is not that of most of the same set, described."""
     for of_set in grouped(records, lambda r: r.place()).values():
-        words = {r.condition: r.line.words for r in of_set if r.line.words is not None}
+        counts = ((r.condition, r.facts.get("n_words")) for r in of_set)
+        words = {condition: n for condition, n in counts if n is not None}
         frequencies = Counter(words.values())
         usual = max(frequencies, key=lambda n: (frequencies[n], n), default=None)
         for r in of_set:
@@ -218,7 +220,7 @@ def described(record: Record, key: str, systems: str = "") -> str:
         return f"score files of {c.system}"
     if detail := record.caveats.get(key, "").removeprefix(CAVEATS[key].reason):
         return f"{c.system} {detail.removeprefix(': ')}"
-    values = record.by_variant()[""]
+    values = record.values()
     name = next((name for name in values if name in LIMITS), next(iter(values)))
     metric, value = record.metric(name), values[name]
     of = f"original speech ({systems or c.system})" if _is_original(record) else c.system

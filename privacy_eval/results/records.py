@@ -13,7 +13,7 @@ import re
 import sys
 import warnings
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
@@ -62,13 +62,13 @@ from ..metrics.llr import categorical_tag
 from ..metrics.printed import Printed
 from ..metrics.registry import Kind
 from ..metrics.similarity import VERDICTS, SpeakerSimilarity, looks_like
-from ..metrics.utility import MAX_DIFFERENCE, GroupRate, SpeakerErrors, SpeakerSums, mean_of_folds
+from ..metrics.utility import MAX_DIFFERENCE, SpeakerErrors, SpeakerSums, mean_of_folds
 from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import (
     Condition,
 )
 from ..wings import OR_ABSENT
-from .measurements import COUNTS, TYPES, Measurements, Row, metric_of
+from .measurements import COUNTS, PRESENT, TYPES, WHOLE, Measurements, Row, metric_of
 from .record_caveats import held_back, names_of, today, utility_caveats, with_found
 from .rows import GROUP_METRICS, measurements_of
 
@@ -151,6 +151,11 @@ class Record:
         """Return all places of records of this kind under a protocol."""
         return {(t.data_set.id, t.split, t.gender) for t in protocol.trial_sets()}
 
+    @property
+    def entries(self) -> Mapping[str, Any]:
+        """Its fields, those of its condition, and its facts, by name."""
+        return vars(self) | vars(self.condition) | getattr(self, "facts", {})
+
     def place(self) -> Place:
         """Return the place of the record in its protocol."""
         condition = vars(self.condition)
@@ -158,7 +163,7 @@ class Record:
 
     def identity(self) -> tuple[str, ...]:
         """Return what distinguishes the record from others of its kind in a results folder."""
-        entries = {**vars(self), **vars(self.condition)}
+        entries = self.entries
         return *self.place(), *(str(entries[name]) for name in self.identity_columns)
 
     def names(self) -> tuple[str, ...]:
@@ -176,8 +181,8 @@ class Record:
         where = f"{c.system} {c.name}"
         for name, least in self.least_counts.items():
             _check_count(getattr(self, name), least, f"{where}: {name}")
-        for column in self.group_columns:
-            for name in (column, *vars(self)["groups"][column]):
+        for column, groups in vars(self).get("groups", {}).items():
+            for name in (column, *groups):
                 check_name(name, f"{where}: groups")
         _check_rates(self.stated.values(), f"{where}: stated")
         self.check_values(where)
@@ -414,184 +419,6 @@ class VerificationRecord(Record):
 
 
 @dataclass(frozen=True)
-class RecognitionRecord(Record):
-    """One word error rate.
-
-    Attributes
-    ----------
-    language_model, asr_model : str or None
-        Ids of the protocol; None where the path of the decoding names none.
-    line : WerLine
-    speaker_interval : tuple of float
-        95 % bounds from the bootstrap over speakers; empty without transcripts or bootstrap.
-    speakers : SpeakerErrors or None
-        Counts of the transcripts, from which replicates are drawn.
-    groups : mapping
-        By column of metadata, then by group of speakers: rates of the transcripts.
-    """
-
-    metric_kind = "utility"
-    is_unique = False
-    place_columns = ("data_set", "split")
-
-    language_model: str | None
-    asr_model: str | None
-    line: Annotated[WerLine, INLINED]
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    speaker_interval: tuple[float, ...] = ()
-    speakers: SpeakerErrors | None = None
-    groups: Annotated[Mapping[str, Mapping[str, GroupRate]], SPARSE] = field(default_factory=dict)
-
-    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
-        return {_NO_VARIANT: {"wer": self.line.wer}}
-
-    @classmethod
-    def places(cls, protocol: Protocol) -> AbstractSet[Place]:
-        sets = protocol.recognition.data_sets
-        return {(d.id, split) for d in sets for split in protocol.splits}
-
-    def names(self) -> tuple[str, ...]:
-        return *super().names(), self.line.decode
-
-    def check_values(self, where: str) -> None:
-        for name in ("errors", "words", "insertions", "deletions", "substitutions"):
-            _check_count(getattr(self.line, name), 0, f"{where}: {name}")
-        super().check_values(where)
-        if self.speaker_interval:
-            _check_bounds([self.speaker_interval], where)
-        if self.speakers is not None:
-            sums, of_speakers = self.speakers.sums, f"{where}: speakers"
-            _check_speaker_sums(sums, of_speakers)
-            for count in self.speakers.errors:
-                _check_count(count, 0, of_speakers)
-            if abs(sums.rate - self.line.wer) > MAX_DIFFERENCE + _SLACK:
-                raise PrivacyEvalError(
-                    f"{of_speakers}: their rate {sums.rate:.4f} contradicts the word error rate "
-                    f"{self.line.wer:.4f}"
-                )
-        for column, groups in self.groups.items():
-            for of in groups.values():
-                _check_bounds([of.interval] if of.interval else [], f"{where}: {column}")
-                for number in (of.count, of.n_speakers, of.rate or 0, *of.interval):
-                    if not 0 <= number < float("inf"):
-                        raise PrivacyEvalError(f"{where}: {column}: {number} is not 0 or more")
-
-    def interval(self, variant: str, key: str) -> Sequence[float | None]:
-        return self.speaker_interval or (None, None)
-
-    def speaker_sums(self, key: str) -> SpeakerSums | None:
-        return self.speakers.sums if self.speakers else None
-
-
-@dataclass(frozen=True)
-class EmotionRecord(Record):
-    """Emotion recognition of a set of original or anonymized speech.
-
-    Attributes
-    ----------
-    values : mapping
-        `uar` and the recall of each emotion, `acc_*`: means over the folds, each of a speaker.
-    folds : mapping
-        The same by fold; empty where they are not known. Five speakers: far too few for an
-        interval.
-    """
-
-    metric_kind = "emotion"
-    place_columns = ("data_set", "split")
-    identity_columns = ("trial",)
-
-    values: Mapping[str, float]
-    folds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def places(cls, protocol: Protocol) -> AbstractSet[Place]:
-        return {(d.id, split) for d in protocol.emotion for split in protocol.splits}
-
-    def check_values(self, where: str) -> None:
-        super().check_values(where)
-        self.check_keys({_NO_VARIANT: dict.fromkeys(mean_of_folds(self.folds))}, where)
-        self.check_ranges(self.folds, f"{where}: fold")
-        emotions = {key for fold in self.folds.values() for key in fold} - {"uar"}
-        for name, fold in self.folds.items():
-            recalls = [value for key, value in fold.items() if key != "uar"]
-            # An emotion that is not spoken has no recall, but counts 0 if it is predicted.
-            means = {sum(recalls) / n for n in range(len(recalls), len(emotions) + 1) if n}
-            if means and all(abs(fold.get("uar", -1) - mean) > _SLACK for mean in means):
-                raise PrivacyEvalError(
-                    f"{where}: fold {name}: the UAR is not the mean of the recalls, "
-                    f"{' or '.join(f'{100 * mean:.3f}' for mean in sorted(means))} %"
-                )
-        for key, mean in mean_of_folds(self.folds).items():
-            if abs(self.values.get(key, -1) - mean) > _SLACK:
-                raise PrivacyEvalError(f"{where}: {key} is not the mean of the folds, {mean:g}")
-
-
-@dataclass(frozen=True)
-class MeasureRecord(Record):
-    """Measures of the speech of a trial set: predicted quality, phone errors, or another tool's.
-
-    Attributes
-    ----------
-    source : str
-        `quality`, `phones`, or the id of the protocol's measure.
-    values : mapping
-        Means over utterances, and phone error rates, by metric.
-    n_utterances, utterances_left_out : int
-        How many were measured, and left out on explicit request.
-    speaker_intervals : mapping
-        By metric: 95 % bounds from the bootstrap over speakers.
-    speakers : mapping
-        By metric: sums by speaker, from which replicates are drawn.
-    """
-
-    metric_kind = "measures"
-    identity_columns = ("trial", "source")
-    least_counts = {"n_utterances": 1, "utterances_left_out": 0}
-
-    source: str
-    values: Mapping[str, float]
-    n_utterances: int
-    utterances_left_out: int = 0
-    speaker_intervals: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    speakers: Mapping[str, SpeakerSums] = field(default_factory=dict)
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    def names(self) -> tuple[str, ...]:
-        return *super().names(), self.source
-
-    def check_values(self, where: str) -> None:
-        super().check_values(where)
-        for what in (self.speaker_intervals, self.speakers):
-            if not what.keys() <= self.values.keys():
-                raise PrivacyEvalError(f"{where}: unknown value {', '.join(what)}")
-        _check_bounds(self.speaker_intervals.values(), where)
-        for key, of in self.speakers.items():
-            _check_speaker_sums(of, f"{where}: {key}")
-            if abs(of.rate - self.values[key]) > _SLACK * max(1, abs(of.rate)):
-                raise PrivacyEvalError(
-                    f"{where}: {key}: the mean over speakers {of.rate:.4f} contradicts "
-                    f"{self.values[key]:.4f}"
-                )
-
-    def interval(self, variant: str, key: str) -> Sequence[float | None]:
-        return self.speaker_intervals.get(key, (None, None))
-
-    def speaker_sums(self, key: str) -> SpeakerSums | None:
-        return self.speakers.get(key)
-
-
-@dataclass(frozen=True)
-class UtilityRecord(Record):
-    """Utility metrics of a trial set, by their keys: pitch correlation and the like."""
-
-    metric_kind = "utility"
-
-    values: Mapping[str, float]
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class SimilarityRecord(Record):
     """Voice similarity of a trial set.
 
@@ -768,71 +595,189 @@ _NUMBERS = ("value", "low", "high", "se", "p")
 _PLAIN = {str: "text", int: "a whole number", float: "a number"}
 
 
+class Fact(NamedTuple):
+    """A fact of a kind of records: its type, the least number, and whether it must be there."""
+
+    type: Any
+    least: float = 0
+    is_needed: bool = True
+
+
 class RecordKind(NamedTuple):
     """What is asked of a kind of records.
 
     Attributes
     ----------
-    columns : mapping of str to tuple of str
-        Patterns of the metrics, and what every row of one has.
+    metrics : mapping of str to tuple of str
+        Their keys, kinds or patterns, and what every row of one has.
     facts : mapping
-        Types of the facts that it has, and their least numbers.
     identity : tuple of str
-        Columns that tell a record from others of the same place.
+        Columns that tell a record from others of the same place; without any there may be several.
     place : tuple of str
         Columns of the place in the protocol.
+    sets : str
+        Whose places these are in the protocol.
     expected : tuple of mapping
         Rows that it has.
+    check : callable, optional
+        What must hold beside; its second argument begins the message of any error.
     """
 
-    columns: Mapping[str, tuple[str, ...]] = MappingProxyType({".*": ()})
-    facts: Mapping[str, tuple[Any, int]] = MappingProxyType({})
+    metrics: Mapping[str, tuple[str, ...]] = MappingProxyType({".*": ()})
+    facts: Mapping[str, Fact] = MappingProxyType({})
     identity: tuple[str, ...] = ("name",)
     place: tuple[str, ...] = ()
-    expected: tuple[Mapping[str, str], ...] = ()
+    sets: Literal["trials", "recognition", "emotion"] = "trials"
+    expected: tuple[Mapping[str, str | None], ...] = ()
+    check: Callable[[RowsRecord, str], None] | None = None
+
+    def places(self, protocol: Protocol) -> AbstractSet[Place]:
+        """Return all places of such records under a protocol."""
+        if self.sets == "trials":
+            sets = ((t.data_set.id, t.split, t.gender) for t in protocol.trial_sets())
+            return {of[: len(self.place)] for of in sets}
+        is_emotion = self.sets == "emotion"
+        data_sets = protocol.emotion if is_emotion else protocol.recognition.data_sets
+        return {(d.id, split) for d in data_sets for split in protocol.splits}
+
+
+#: Counts of a `%WER` line, as facts.
+_WORDS = ("errors", "n_words", "insertions", "deletions", "substitutions")
+
+
+def facts_of_line(line: WerLine) -> dict[str, Any]:
+    """Return the facts of a `%WER` line; its rate is a row."""
+    facts = {**vars(line), "n_words": line.words, "partial": line.partial or None}
+    return {name: value for name, value in facts.items() if name not in ("wer", "words")}
+
+
+def line_of(record: RowsRecord) -> WerLine:
+    """Return the `%WER` line of a record of recognition."""
+    names = (f.name for f in fields(WerLine) if f.name not in ("wer", "words", "partial"))
+    known: dict[str, Any] = {name: record.facts.get(name) for name in names}
+    known |= {"words": record.facts.get("n_words"), "partial": "partial" in record.facts}
+    return WerLine(record.find("wer", group_by=None)["value"], **known)
+
+
+def _check_recognition(record: RowsRecord, where: str) -> None:
+    """Check that the word errors of speakers give the rate."""
+    wer, of_speakers = record.find("wer", group_by=None)["value"], record.facts.get("speakers")
+    if of_speakers is not None:
+        sums, where = of_speakers.sums, f"{where}: speakers"
+        _check_speaker_sums(sums, where)
+        for count in of_speakers.errors:
+            _check_count(count, 0, where)
+        if abs(sums.rate - wer) > MAX_DIFFERENCE + _SLACK:
+            text = f"{sums.rate:.4f} contradicts the word error rate {wer:.4f}"
+            raise PrivacyEvalError(f"{where}: their rate {text}")
+
+
+def _check_emotion(record: RowsRecord, where: str) -> None:
+    """Check that means over emotions and folds are such."""
+    folds, values = folds_of(record), record.values()
+    emotions = {key for fold in folds.values() for key in fold} - {"uar"}
+    for name, fold in folds.items():
+        recalls = [value for key, value in fold.items() if key != "uar"]
+        # An emotion that is not spoken has no recall, but counts 0 if it is predicted.
+        means = {sum(recalls) / n for n in range(len(recalls), len(emotions) + 1) if n}
+        if means and all(abs(fold.get("uar", -1) - mean) > _SLACK for mean in means):
+            raise PrivacyEvalError(
+                f"{where}: fold {name}: the UAR is not the mean of the recalls, "
+                f"{' or '.join(f'{100 * mean:.3f}' for mean in sorted(means))} %"
+            )
+    for key, mean in mean_of_folds(folds).items():
+        if abs(values.get(key, -1) - mean) > _SLACK:
+            raise PrivacyEvalError(f"{where}: {key} is not the mean of the folds, {mean:g}")
+
+
+def _check_measures(record: RowsRecord, where: str) -> None:
+    """Check that sums of speakers give the means."""
+    values = record.values()
+    for key, of in record.facts.get("speakers", {}).items():
+        _check_speaker_sums(of, f"{where}: {key}")
+        if key not in values:
+            raise PrivacyEvalError(f"{where}: unknown value {key}")
+        if abs(of.rate - values[key]) > _SLACK * max(1, abs(of.rate)):
+            text = f"the mean over speakers {of.rate:.4f} contradicts {values[key]:.4f}"
+            raise PrivacyEvalError(f"{where}: {key}: {text}")
 
 
 _OF_SET = ("data_set", "split", "gender")
+_UTTERANCES = {"n_utterances": Fact(int, 1), "utterances_left_out": Fact(int)}
 
-#: Kinds of records that are rows, by the field of `Results` that holds them: error rates by the
-#: number of sentences of a test, and their seconds, `averaged` of what; what vectors give away
-#: about an attribute, in all situations, with the risk of the one that is reported, and numbers of
-#: speakers by label; original speech that an audit found, of `original`, in which utterances, and
-#: how many others have problems; and those of stages of wings.
+#: Kinds of records that are rows, by the field of `Results` that holds them.
 KINDS: Mapping[str, RecordKind] = {
+    # Of one decoding; of speakers, the counts from which replicates are drawn. No model is named
+    # where the path of the decoding names none.
+    "recognition": RecordKind(
+        {"wer": ()},
+        {
+            "decode": Fact(str),
+            "speakers": Fact(SpeakerErrors, is_needed=False),
+            **dict.fromkeys(_WORDS, Fact(int, is_needed=False)),
+            **dict.fromkeys(("language_model", "asr_model"), Fact(str, is_needed=False)),
+            "lm_weight": Fact(int, -math.inf, is_needed=False),
+            "word_insertion_penalty": Fact(float, -math.inf, is_needed=False),
+            "partial": Fact(bool, is_needed=False),
+        },
+        (),
+        _OF_SET[:2],
+        "recognition",
+        ({"metric": "wer", "group_by": None},),
+        _check_recognition,
+    ),
+    "utility": RecordKind({"utility": ("value",)}, {}, (), _OF_SET),
+    # Means over folds, each of a speaker, and the folds where they are known: far too few for an
+    # interval.
+    "emotion": RecordKind(
+        {"emotion": ("value",)}, {}, ("trial",), _OF_SET[:2], "emotion", (), _check_emotion
+    ),
+    # Predicted quality, phone errors, or means of another tool, `source`; sums by speaker.
+    "measures": RecordKind(
+        {"measures": ("value",)},
+        {
+            "source": Fact(str),
+            **_UTTERANCES,
+            "speakers": Fact(Mapping[str, SpeakerSums], is_needed=False),
+        },
+        ("trial", "source"),
+        _OF_SET,
+        check=_check_measures,
+    ),
+    # Error rates by the number of sentences of a test, and their seconds.
     "amounts": RecordKind(
         {"eer|rank1|seconds": ("sentences", "n_speakers", "n_tests")},
-        {"averaged": (Literal["vectors", "scores"], 0), "n_enrolled": (int, 1)},
+        {"averaged": Fact(Literal["vectors", "scores"]), "n_enrolled": Fact(int, 1)},
         ("enrollment", "trial", "attacker"),
         _OF_SET,
     ),
+    # What vectors give away about an attribute in all situations, and the risk of the one that is
+    # reported; numbers of speakers by label.
     "attributes": RecordKind(
         {
             "attribute_uar|inference_risk": ("situation", "value", "low", "high"),
             "attribute_bits": ("situation", "value"),
         },
-        {
-            "classes": (Mapping[str, int], 2),
-            "n_utterances": (int, 1),
-            **dict.fromkeys(("speakers_left_out", "utterances_left_out"), (int, 0)),
-        },
+        {"classes": Fact(Mapping[str, int], 2), **_UTTERANCES, "speakers_left_out": Fact(int)},
         ("attribute",),
         _OF_SET[:2],
-        (
+        expected=(
             *({"metric": "attribute_uar", "situation": name} for name in SITUATIONS),
             *({"metric": name} for name in ("attribute_bits", "inference_risk")),
         ),
     ),
+    # What an audit found: utterances with `original` speech, and how many have which problem.
     "audio": RecordKind(
         {"raw_utterances": ("value",)},
         {
-            "original": (str, 0),
-            "n_utterances": (int, 1),
-            "raw": (tuple[str, ...], 0),
-            "raw_seconds": (float, 0),
-            "problems": (Mapping[str, int], 1),
+            "original": Fact(str),
+            "n_utterances": Fact(int, 1),
+            "raw": Fact(tuple[str, ...]),
+            "raw_seconds": Fact(float),
+            "problems": Fact(Mapping[str, int], 1),
         },
     ),
+    # Those of stages of wings.
     "rows": RecordKind(),
 }
 
@@ -861,6 +806,20 @@ class RowsRecord(Record):
     remarks: Annotated[tuple[str, ...], SPARSE] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Read the facts that a file holds."""
+        if (kind := KINDS.get(self.kind)) is None:
+            raise PrivacyEvalError(f"{self.condition.name}: unknown kind {printable(self.kind)}")
+        where = f"{self.condition.system} {self.condition.name}: facts"
+        facts = {name: value for name, value in self.facts.items() if value is not None}
+        for name in dict.fromkeys((*kind.facts, *facts)):
+            if name not in kind.facts or kind.facts[name].is_needed and name not in facts:
+                found = "unknown" if name in facts else "missing"
+                raise PrivacyEvalError(f"{where}: {found} entry {printable(name)}")
+            if name in facts:
+                facts[name] = from_plain(kind.facts[name].type, facts[name], f"{where}: {name}")
+        object.__setattr__(self, "facts", facts)
+
     @property
     def place_columns(self) -> tuple[str, ...]:  # type: ignore[override]
         return KINDS[self.kind].place
@@ -869,14 +828,19 @@ class RowsRecord(Record):
     def identity_columns(self) -> tuple[str, ...]:  # type: ignore[override]
         return KINDS[self.kind].identity
 
+    @property
+    def is_unique(self) -> bool:  # type: ignore[override]
+        return self.kind != "recognition"
+
     @functools.cached_property
     def measurements(self) -> Measurements:
         """Its rows as a table."""
         return Measurements.of(self.rows)
 
-    def find(self, metric: str, **where: object) -> Row | None:
-        """Return the first row of a metric with certain values, None for a blank."""
-        return self.measurements.find(metric=metric, **where)
+    def find(self, metric: str, **where: object) -> Row:
+        """Return the first row of a metric with certain values, None for a blank; an empty one if
+        there is none."""
+        return self.measurements.find(metric=metric, **where) or {}
 
     def keys(self) -> set[str]:
         return {str(row.get("metric", "")) for row in self.rows}
@@ -887,12 +851,42 @@ class RowsRecord(Record):
         every = (*texts, *of_facts, *self.remarks)
         return *super().names(), *(text for text in every if isinstance(text, str))
 
+    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
+        found: dict[str, dict[str, float]] = {}
+        for row in self.rows:
+            if "value" in row and row.keys().isdisjoint(WHOLE):
+                found.setdefault(row.get("variant", _NO_VARIANT), {})[row["metric"]] = row["value"]
+        return found
+
+    def values(self, variant: str = _NO_VARIANT) -> Mapping[str, float]:
+        """Return the values of whole sets of a variant, or of the only one stored."""
+        return _select_variant(self.by_variant(), variant, {})
+
+    def without_replicates(self) -> RowsRecord:
+        """Return the record without the counts of speakers."""
+        return replace(self, facts={**self.facts, "speakers": None})
+
+    def speaker_sums(self, key: str) -> SpeakerSums | None:
+        of = self.facts.get("speakers")
+        return of.sums if isinstance(of, SpeakerErrors) else (of or {}).get(key)
+
+    @property
+    def group_columns(self) -> Iterable[str]:
+        return self.measurements.values("group_by")
+
     def check_values(self, where: str) -> None:
-        kind = KINDS.get(self.kind)
-        if kind is None:
-            raise PrivacyEvalError(f"{where}: unknown kind {printable(self.kind)}")
-        self._check_facts(kind, where)
-        identities = set()
+        kind, identities = KINDS[self.kind], set()
+        for name, value in self.facts.items():
+            of_type, least, _ = kind.facts[name]
+            for number in value.values() if isinstance(value, Mapping) else (value,):
+                if (
+                    of_type is not bool
+                    and isinstance(number, int | float)
+                    and not least <= number < math.inf
+                ):
+                    raise PrivacyEvalError(f"{where}: {name}: {number} is less than {least}")
+            if name == "classes" and len(value) < 2:
+                raise PrivacyEvalError(f"{where}: expected two classes")
         for row in self.rows:
             self._check_row(kind, row, where)
             counted = (*_NUMBERS, *COUNTS, "unit")
@@ -903,22 +897,11 @@ class RowsRecord(Record):
             identities.add(identity)
         for expected in kind.expected:
             if self.measurements.find(**expected) is None:
-                of = " ".join(expected.values())
-                raise PrivacyEvalError(f"{where}: rows: expected one of {of}")
-
-    def _check_facts(self, kind: RecordKind, where: str) -> None:
-        """Check that facts are those of the kind, and large enough."""
-        for name in dict.fromkeys((*kind.facts, *self.facts)):
-            if name not in kind.facts or name not in self.facts:
-                found = "unknown" if name in self.facts else "missing"
-                raise PrivacyEvalError(f"{where}: facts: {found} entry {printable(name)}")
-            of_type, least = kind.facts[name]
-            value = from_plain(of_type, self.facts[name], f"{where}: facts: {name}")
-            for number in value.values() if isinstance(value, Mapping) else (value,):
-                if isinstance(number, int | float) and not least <= number < math.inf:
-                    raise PrivacyEvalError(f"{where}: {name}: {number} is less than {least}")
-            if name == "classes" and len(value) < 2:
-                raise PrivacyEvalError(f"{where}: expected two classes")
+                raise PrivacyEvalError(
+                    f"{where}: rows: expected one of {' '.join(filter(None, expected.values()))}"
+                )
+        if kind.check:
+            kind.check(self, where)
 
     def _check_row(self, kind: RecordKind, row: Row, where: str) -> None:
         """Check columns and numbers of a row."""
@@ -926,7 +909,9 @@ class RowsRecord(Record):
             _check_plain(name, value, f"{where}: rows")
         key = row.get("metric", "")
         is_known = key in {*METRICS, *self.described} or metric_of(key).name != key
-        wanted = next((w for of, w in kind.columns.items() if re.fullmatch(of, key)), None)
+        names = key, self.described.get(key, metric_of(key)).kind
+        of_metric = (w for of, w in kind.metrics.items() if any(re.fullmatch(of, n) for n in names))
+        wanted = next(of_metric, None)
         if not is_known or wanted is None:
             raise PrivacyEvalError(f"{where}: rows: unknown metric {key!r}{OR_ABSENT}")
         if lacking := [name for name in wanted if name not in row]:
@@ -945,7 +930,15 @@ class RowsRecord(Record):
 
 def _texts_of(value: object) -> Iterable[object]:
     """List a fact, what it has, or its names."""
-    return value if isinstance(value, Mapping | list | tuple) else (value,)
+    return value if isinstance(value, Mapping | tuple) else (value,)
+
+
+def folds_of(record: RowsRecord) -> dict[str, dict[str, float]]:
+    """Return the values of folds by fold and metric."""
+    folds: dict[str, dict[str, float]] = {}
+    for row in record.measurements.select(fold=PRESENT):
+        folds.setdefault(row["fold"], {})[row["metric"]] = row["value"]
+    return folds
 
 
 def _check_plain(name: str, value: object, where: str) -> None:
@@ -975,16 +968,7 @@ def _select_variant(stored: Mapping[str, T], variant: str, default: T) -> T:
     return next(iter(stored.values()))
 
 
-AnyRecord = (
-    VerificationRecord
-    | RecognitionRecord
-    | EmotionRecord
-    | UtilityRecord
-    | SimilarityRecord
-    | IdentificationRecord
-    | MeasureRecord
-    | RowsRecord
-)
+AnyRecord = VerificationRecord | SimilarityRecord | IdentificationRecord | RowsRecord
 
 
 @dataclass(frozen=True)
@@ -1013,13 +997,13 @@ class Results(Printed):
 
     protocol: Protocol
     verification: tuple[VerificationRecord, ...] = ()
-    recognition: tuple[RecognitionRecord, ...] = ()
-    utility: tuple[UtilityRecord, ...] = ()
+    recognition: tuple[RowsRecord, ...] = ()
+    utility: tuple[RowsRecord, ...] = ()
     similarity: tuple[SimilarityRecord, ...] = ()
     identification: tuple[IdentificationRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
-    emotion: tuple[EmotionRecord, ...] = ()
-    measures: Annotated[tuple[MeasureRecord, ...], SPARSE] = ()
+    emotion: tuple[RowsRecord, ...] = ()
+    measures: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
     amounts: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
     attributes: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
     audio: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
@@ -1203,10 +1187,10 @@ class Results(Printed):
                 raise PrivacyEvalError(f"{c.system} {c.name}: {r.kind} among {name}")
             columns = (*r.place_columns, *r.identity_columns)
             named = [*zip(columns, r.identity(), strict=True)]
-            speech = {getattr(x, name, None) for x in (c, r) for name in _SPEECH_ENTRIES}
+            speech = {r.entries.get(name) for name in _SPEECH_ENTRIES}
             unmatched = [f"no {column}" for column, of in named if not of]
             unmatched += sorted(str(word) for word in speech - {None, "", *SPEECH})
-            model = getattr(r, "language_model", None)
+            model = r.entries.get("language_model")
             if model is not None and model not in protocol.recognition.language_models:
                 unmatched.append(f"language model {model}")
             if r.place() not in places[name] or unmatched or c.results_folder not in suffixes:
@@ -1291,22 +1275,17 @@ class Results(Printed):
 #: Kinds of records by the field of `Results` that holds them.
 RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
     "verification": VerificationRecord,
-    "recognition": RecognitionRecord,
-    "utility": UtilityRecord,
+    **dict.fromkeys(("recognition", "utility"), RowsRecord),
     "similarity": SimilarityRecord,
     "identification": IdentificationRecord,
-    "emotion": EmotionRecord,
-    "measures": MeasureRecord,
-    **dict.fromkeys(KINDS, RowsRecord),
+    **dict.fromkeys(("emotion", "measures", "amounts", "attributes", "audio", "rows"), RowsRecord),
 }
 
 
 def places_of(kind: str, protocol: Protocol) -> AbstractSet[Place]:
     """Return all places of records of a kind under a protocol."""
-    if kind not in KINDS:
-        return RECORD_KINDS[kind].places(protocol)
-    sets = ((t.data_set.id, t.split, t.gender) for t in protocol.trial_sets())
-    return {of[: len(KINDS[kind].place)] for of in sets}
+    of = KINDS[kind] if kind in KINDS else RECORD_KINDS[kind]
+    return of.places(protocol)
 
 
 #: Entries that are `original` or `anonymized` (or None).

@@ -44,18 +44,23 @@ def rows_of(record: Record, *, whole: bool = False) -> Rows:
 
 def _shared(record: Record) -> dict[str, Any]:
     """Return the circumstances and counts that all rows of a record share."""
-    of = vars(record) | vars(record.condition) | getattr(record, "facts", {})
+    of = record.entries
     known = (name for name in (*CIRCUMSTANCES, *COUNTS) if name not in TITLES)
     plain = (name for name in known if isinstance(of.get(name), str | int))
     return {name: of[name] for name in plain}
 
 
 def _of_values(record: Record) -> Rows:
-    """Yield the metrics of a record, by variant, and the further numbers of an imported file."""
+    """Yield the metrics of a record, by variant."""
     for variant, values in record.by_variant().items():
         for key, value in values.items():
             bounds, unit = record.interval(variant, key), record.metric(key).unit
             yield _row(key, value, bounds, variant=variant, unit=unit)
+    yield from _stated(record)
+
+
+def _stated(record: Record) -> Rows:
+    """Yield the further numbers of an imported file."""
     for name, value in record.stated.items():
         reason = {STATED: CAVEATS[STATED].reason}
         of_first = {"unit": "fraction", "variant": record.variants[0], "caveats": reason}
@@ -106,24 +111,6 @@ def _of_errors(column: str, errors: GroupErrors) -> Rows:
                 yield _row(key, value, **place, n_groups=both)
 
 
-def _recognition(record: Record) -> Rows:
-    words = {"n_words": record.line.words}
-    for row in _of_values(record):
-        yield {**row, **words}
-    for column, groups in record.groups.items():
-        for name, of in groups.items():
-            counts = {"n_speakers": of.n_speakers, "n_words": of.count}
-            place = {"group_by": column, "group": name}
-            yield _row("wer", of.rate, of.interval or None, **place, **counts)
-
-
-def _emotion(record: Record) -> Rows:
-    yield from _of_values(record)
-    for fold, values in record.folds.items():
-        for key, value in values.items():
-            yield _row(key, value, fold=fold)
-
-
 def _similarity(record: Record) -> Rows:
     yield from _of_values(record)
     for of in record.speakers:
@@ -170,20 +157,19 @@ def _of_few(record: Record) -> dict[str, str]:
 
 
 def _rows(record: Record) -> Rows:
+    few = _of_few(record)
     for row in record.rows:
         metric = record.described.get(row["metric"]) or metric_of(row["metric"])
-        few = _of_few(record)
         if metric.kind == "scores" and record.kind == "rows":
             eer = row.get("value") if row["metric"] == "eer" else None
             few = find_caveats(eer, row.get("n_target"), row.get("n_nontarget"))
         yield {"unit": metric.unit, **row, "caveats": few}
+    yield from _stated(record)
 
 
 #: What records hold beside their metrics.
 _KINDS: Mapping[str, Callable[[Any], Rows]] = {
     "VerificationRecord": _verification,
-    "RecognitionRecord": _recognition,
-    "EmotionRecord": _emotion,
     "SimilarityRecord": _similarity,
     "IdentificationRecord": _identification,
     "RowsRecord": _rows,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 
-from ..choices import grouped
+from ..choices import PINNED_ENCODERS, grouped
 from ..errors import abbreviate
 from ..metrics import VARIANTS, Variant
 from ..metrics.similarity import VERDICTS
@@ -49,7 +49,8 @@ def signature(results: Results, *, variant: Variant | None = None) -> str:
     >>> signature(Results(load_protocol("vpc2020"))).split("|")[1:]
     ['protocol:vpc2020', 'variant:none', 'boot:none', 'inputs:none']
     """
-    records = [r for r in results.records() if r.by_variant()]
+    rows = {id(r) for r in results.rows}  # of wings: the core's tables are the same without them
+    records = [r for r in results.records() if r.by_variant() and id(r) not in rows]
     provenance = [r.provenance for r in records]
     stored = {variant for r in records for variant in r.by_variant()}
     options = [p["options"] for p in provenance if isinstance(p.get("options"), Mapping)]
@@ -150,11 +151,9 @@ def _network(record: _OfVectors, protocol: Protocol) -> tuple[str, str] | None:
     digest = str(source.get("sha256", ""))
     if re.fullmatch("[0-9a-f]{64}", digest) is None:
         return None
-    from ..speech.encoders import pinned_encoder
-
     stem = PurePath(str(source.get("path", ""))).stem
     named = stem in {PurePath(a.encoder).stem for a in protocol.attackers if a.encoder}
-    pinned = pinned_encoder(digest)
+    pinned = PINNED_ENCODERS.get(digest, "")
     name = pinned or f"{stem} {digest[:8]}" * named or digest[:8]
     expected = getattr(protocol.asv_model(condition.asv_model), "sha256", "")
     if digest == expected or not condition.is_by_challenge:

@@ -98,8 +98,9 @@ def renamed(
             }
             return dict(sorted(files.items(), key=lambda item: _by_name(item[0])))
         if isinstance(value, Mapping):
-            names = ("speaker",) if entry == "rows" else _NAMES  # of rows, `speakers` is how many
-            return {n: changed(one, n if n in names else "") for n, one in value.items()}
+            of_rows = entry == "rows"  # whose `speakers` tells how many
+            own = {name for name in _NAMES if name == "speaker" or not of_rows}
+            return {n: changed(one, n if n in own else "") for n, one in value.items()}
         if not is_dataclass(value) or isinstance(value, type):
             return value
         names = [f.name for f in fields(value) if f.name in (*_NAMES, *_TEXTS)]

@@ -18,7 +18,7 @@ from ..io.files import digest, read_bytes
 from .audio import Audio, AudioReader, resample
 from .features import MfccOptions, fbank
 from .ge2e import Ge2e, read_ge2e
-from .models import LIBRARIES, MODELS, load_model, missing_model, missing_packages, model_path
+from .models import LIBRARIES, load_model, missing_model, missing_packages, model_path
 from .onnx_encoder import FRONT_ENDS, FrontEnd, OnnxEncoder, open_onnx, read_front_end
 from .xvector import UNVOICED
 
@@ -199,30 +199,6 @@ class EncoderChoice:
         if self.front_end_file is not None:
             return read_front_end(self.front_end_file)
         return FRONT_ENDS[self.front_end] if self.front_end else None
-
-
-def pinned_encoder(identity: str) -> str:
-    """Return the name of the pinned encoder that results name vectors by.
-
-    Parameters
-    ----------
-    identity : str
-        As from `EncoderChoice.identity`.
-
-    Returns
-    -------
-    str
-        One of `ENCODERS`; "" for other encoders.
-
-    Examples
-    --------
-    >>> pinned_encoder("39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e")
-    'ge2e'
-    """
-    digests = {name: MODELS[m].files[0].sha256 if m else "" for name, m in ENCODERS.items()}
-    return {EncoderChoice(name).identity(of): name for name, of in digests.items()}.get(
-        identity, ""
-    )
 
 
 def check_encoders(choices: Iterable[EncoderChoice]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..asv.inputs import BACKEND_FILES, Enrollment, TreeVectors, backend_folder, load_enrollment
-from ..choices import ENCODERS, grouped
+from ..choices import grouped
 from ..errors import PrivacyEvalError, UsageError
 from ..io.files import Inputs, check_inside, file_names, relative
 from ..products.freshness import (
@@ -55,8 +55,6 @@ from ..tree.discovery import (
 if TYPE_CHECKING:
     from ..asv.backend import BackendName, PldaBackend
     from ..io.vectors import Vectors
-    from ..speech.audio import AudioReader
-    from ..speech.encoders import EncoderChoice
 
 #: The fingerprint of a set's x-vectors, the role of the network in it, and the option of it that is
 #: a user's command.
@@ -159,14 +157,6 @@ class TreeAccess:
         if not path.is_file():
             raise MissingInput(TRIALS, relative(path, self.tree), name)
         return path
-
-    def audio_reader(self, data: Path, *, mix: bool = False) -> AudioReader:
-        """Return the reader of a data folder's audio; `mix` averages its channels."""
-        from ..speech.audio import AudioReader
-
-        self.check_inside(data / "wav.scp")
-        options = {"allow_pipes": self.allow_pipes, "allow_outside": self.allow_outside}
-        return AudioReader(data, base=self.tree, mix=mix, **options)
 
     def existing(self, kind: str, path: Path, name: str = "") -> Path:
         """Return a file of the tree, which must be there, and not lead out of it.
@@ -560,20 +550,6 @@ class AsvSystems:
         network = networks.pop() if len(networks) == 1 else None
         return {**backend, **own, **vectors, **({EXTRACTOR_ROLE: network} if network else {})}
 
-    def encoder_of(self, folder: str, cache: Path | None) -> EncoderChoice | None:
-        """Return the encoder that the protocol names for the vectors of a model folder; an ONNX
-        file is relative to the tree."""
-        from ..speech.encoders import EncoderChoice
-
-        name, front_end = self.protocol.encoder_of(folder)
-        if not name:
-            return None
-        if name in ENCODERS:
-            return EncoderChoice(name, cache=cache)
-        path, tree = Path(front_end), self.access.tree
-        front_end = str(tree / path) if path.suffix else front_end
-        return EncoderChoice(str(tree / name), front_end or None)
-
     def read_vectors(self, scp: Path, *, double: bool = False) -> Vectors:
         """Read x-vectors that `find_vectors` found; `double` as in `io.vectors.read_vectors`.
         Vectors of zeros may be left out as missing ones."""
@@ -658,6 +634,14 @@ class Experiment:
     def under_test(self) -> set[str]:
         """Names of the systems whose x-vectors the tree has."""
         return {system.name for system in self.asv.under_test}
+
+
+def owners_of(systems: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return anonymization suffixes to the system that alone uses each, or "", from pairs of
+    suffix and system."""
+    pairs = list(systems)
+    suffixes = [suffix for suffix, _ in pairs]
+    return {suffix: name if suffixes.count(suffix) == 1 else "" for suffix, name in pairs}
 
 
 def command_of(stored: Fingerprint | None) -> str | None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..asv.inputs import BACKEND_FILES, KALDI_VECTORS, backend_folder, vector_file
-from ..choices import SPECTRUM
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import Inputs, read_bytes, relative
@@ -34,15 +33,11 @@ from ..products.freshness import (
 from ..protocol.protocol import (
     ANONYMIZED,
     CROPS,
-    OF_CROPS,
     ORIGINAL,
     PLDA_CROPS,
-    SCORINGS,
     AsvModel,
-    Attacker,
 )
 from ..tree.conditions import Condition, original_sets
-from ..wings import of_wings
 from .access import AsvSystems
 from .attackers import (
     TRAINING,
@@ -217,59 +212,6 @@ def _chosen(asv: AsvSystems, attackers: Collection[str] | None) -> list[Product]
     encoders = {a.id for a in asv.protocol.encoder_attackers}
     others = [p for p in others if p.note.parent.name in encoders or p.read_fingerprint()]
     return list({p.note: p for p in (*own, *able, *others)}.values())
-
-
-def default_attackers(
-    asv: AsvSystems, *, extracts: bool = False, cache: Path | None = None
-) -> set[str]:
-    """Return the ids of the attackers whose vectors are extracted unless attackers are named: who
-    names an encoder, the spectrum where there are recordings, and who learns from crops where
-    there are those of training speech and of its anonymized copy.
-
-    `extracts`: whether an option names what extracts vectors for the ASV model.
-    """
-    protocol, data = asv.protocol, asv.access.tree / "data"
-    scorings = [s for s in scorings_of_wings(asv) if s.attacker.way == SPECTRUM]
-    names = {"".join(name) for scoring in scorings for name in scoring.original_sets}
-    spoken = [name for name in names if (data / name / "wav.scp").is_file()]
-    training = protocol.attacker_training
-    able = {SPECTRUM} if spoken and _recorded(asv, *spoken) else set()
-    if training and any(_recorded(asv, training, f"{training}{s}") for s in asv.suffixes):
-        able |= {*OF_CROPS} & {*SCORINGS, *of_wings("attackers")}
-    optional = (a for a in protocol.other_attackers if a.way in able)
-    chosen = {a.id for a in protocol.encoder_attackers}
-    return chosen | {a.id for a in optional if _is_extractable(asv, a, extracts, cache)}
-
-
-def _is_extractable(
-    asv: AsvSystems, attacker: Attacker, extracts: bool, cache: Path | None
-) -> bool:
-    """Whether there is what extracts the vectors that an attacker compares."""
-    from ..speech.encoders import EncoderChoice, check_encoders
-    from ..speech.xvector import EXTRACTOR_FILES
-
-    model = asv.of_attacker(attacker).protocol.asv_model(ORIGINAL)
-    if model is None:
-        return False
-    choice = asv.encoder_of(model.folder, cache)
-    try:
-        check_encoders([choice or EncoderChoice(SPECTRUM)])
-    except PrivacyEvalError:
-        return False
-    network = asv.access.tree / model.folder / EXTRACTOR_FILES[0]
-    return choice is not None or extracts or network.is_file()
-
-
-def _recorded(asv: AsvSystems, *names: str) -> bool:
-    """Whether the first recording of every data set can be read."""
-    folders = [asv.access.tree / "data" / name for name in names]
-    if not all((folder / "wav.scp").is_file() for folder in folders):
-        return False
-    try:
-        readers = map(asv.access.audio_reader, folders)
-        return all(reader.read(name).rate for reader in readers for name in reader.ids[:1])
-    except PrivacyEvalError:
-        return False
 
 
 def _named(products: Iterable[Product], attackers: Collection[str] | None) -> list[Product]:

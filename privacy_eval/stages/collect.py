@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -38,11 +39,11 @@ from ..tree.conditions import (
 )
 from ..tree.discovery import teams_without_systems
 from ..version import __version__
+from ..wings import provided
 from .access import AsvSystems, Experiment
 from .asv_scores import score_products, vector_folders
 from .attackers import attacker_costs
 from .disclosure import plan_amounts, plan_attributes, plan_identification
-from .measures import plan_audits, plan_measures
 from .options import MetricOptions
 from .privacy_metrics import can_align, condition_products, transcript_products
 from .recipe import stages_of_wings
@@ -51,7 +52,7 @@ from .similarity import plan_similarity
 
 if TYPE_CHECKING:
     from ..metrics.utility import WordErrors
-    from ..results.records import EmotionRecord, RecognitionRecord, Results, SimilarityRecord
+    from ..results.records import Results, RowsRecord, SimilarityRecord
 
 
 def collect(
@@ -98,7 +99,7 @@ def collect(
     Results(vpc2024: B1; records: 16 verification, 8 recognition, 4 emotion)
     """
     from ..results.arrays import StoredArrays, with_differences
-    from ..results.records import EmotionRecord, RecognitionRecord, Results, VerificationRecord
+    from ..results.records import Results, RowsRecord, VerificationRecord
 
     systems, inputs = list(systems), inputs or Inputs()
     options = MetricOptions(groups=protocol.groups)
@@ -109,7 +110,7 @@ def collect(
 
     records, absent = current_records(products, VerificationRecord, inputs, why, stale)
     transcripts = transcript_products(systems, out, tree, options)
-    recognition, emotion, refused = list[RecognitionRecord](), list[EmotionRecord](), list[str]()
+    recognition, emotion, refused = list[RowsRecord](), list[RowsRecord](), list[str]()
     for files in (files for system in systems for files in system.recognition):
         product = transcripts.get(files.condition)
         if product is not None and not product.is_current(inputs, options=False):
@@ -139,7 +140,7 @@ def _recognition(
     place: tuple[Protocol, Path, Inputs],
     transcribed: Product | None,
     refused: list[str],
-) -> list[RecognitionRecord]:
+) -> list[RowsRecord]:
     """Return the records of a folder's `%WER` lines or, if there are none, of its transcripts;
     `refused` gets the names of those that are rejected."""
     from ..results.challenge_text import recognition_records
@@ -153,15 +154,16 @@ def _recognition(
         lines, made_of = [_line(errors.counts, files)], transcribed.fingerprint(inputs)[0].inputs
         sources = {source.path: source.sha256 for source in made_of.values()}
     refused += [f"{condition.system} {condition.name} ({why})" for why in wrong]
-    beside = ("speaker_interval", "speakers", "groups") if errors else ()
-    made = {"version": __version__, "inputs": sources}
-    more = {name: getattr(errors, name) for name in beside}
+    made, more = {"version": __version__, "inputs": sources}, dict[str, Any]()
+    if errors:
+        more = {"interval": errors.speaker_interval, "speakers": errors.speakers}
+        more["groups"] = errors.groups
     return recognition_records(lines, protocol, condition, made, **more)
 
 
 def read_emotion(
     table: EmotionFiles, system: System, protocol: Protocol, tree: Path, inputs: Inputs
-) -> tuple[EmotionRecord, ...]:
+) -> tuple[RowsRecord, ...]:
     """Read a table of emotion recognition.
 
     Raises
@@ -333,11 +335,24 @@ def _of_absent_stages(experiment: Experiment) -> list[str]:
     notes = sorted((experiment.out / "records").rglob(f".*{NOTE}"))
     subjects = (stored.subject for stored in map(Fingerprint.read, notes) if stored)
     stages = Counter(str(subject[STAGE]) for subject in subjects if STAGE in subject)
+    kinds = (note.name[1:].partition("-")[0] for note in notes)
+    stages.update(kind for kind in kinds if kind in _OF_WINGS)
+    known = {kind for kind in _OF_WINGS if provided(f"records of {kind}", needed=False)}
     return [
         f"{counted(number, 'record')} of a stage that is not installed: {name}"
         for name, number in stages.items()
-        if name not in stages_of_wings()
+        if name not in known | stages_of_wings().keys()
     ]
+
+
+#: Kinds of records that the core leaves to wings.
+_OF_WINGS = ("measures", "audio")
+
+
+def _left_to_wing(kind: str, experiment: Experiment) -> Iterable[Product]:
+    """Return the records that there may be of a kind; none where no wing plans them."""
+    plan = provided(f"records of {kind}", needed=False)
+    return plan(experiment) if plan else ()
 
 
 _BY_VECTORS = "its x-vectors, its back end"
@@ -347,8 +362,8 @@ _KINDS: dict[str, tuple[Callable[[Experiment], Iterable[Product]], str]] = {
     "identification": (plan_identification, _BY_VECTORS),
     "amounts": (plan_amounts, "its speech, its scores"),
     "attributes": (plan_attributes, "its x-vectors, the labels"),
-    "measures": (plan_measures, "its speech"),
-    "audio": (plan_audits, "its wav.scp"),
+    "measures": (partial(_left_to_wing, "measures"), "its speech"),
+    "audio": (partial(_left_to_wing, "audio"), "its wav.scp"),
     "rows": (plan_of_wings, "its inputs"),
 }
 

@@ -46,6 +46,7 @@ from ..tree.conditions import (
 )
 from ..tree.discovery import first_file
 from ..version import __version__
+from ..wings import provided
 from .access import BACKEND, AsvSystems, Experiment
 from .attackers import VectorScoring, scorings_of_wings
 from .options import AmountOptions, AttributeOptions, GalleryOptions
@@ -334,6 +335,7 @@ class _Amounts(Recorded):
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..io.scores import read_scores, read_trials
         from ..metrics.pairing import pair
+        from ..results.measurements import without_blanks
 
         trials = read_trials(inputs.load(paths["trials"]), format="kaldi")
         utt2spk, left_out = inputs.load(paths["utt2spk"]), 0
@@ -351,7 +353,7 @@ class _Amounts(Recorded):
         facts = {"averaged": averaged, "n_enrolled": len(trials.enrolled.used)}
         record = self.record_of(
             "amounts",
-            curve.to_rows(),
+            map(without_blanks, curve.to_rows()),
             made_of,
             facts=facts,
             remarks=(remark,) if remark else (),
@@ -391,14 +393,8 @@ class _Amounts(Recorded):
         """
         if path.name == _DURATIONS[0]:
             return read_utt2dur(inputs.load(path), utterances)
-        from ..speech.audio import AudioReader
-
-        access = self.asv.access
-        options = {"allow_pipes": True, "allow_outside": access.allow_outside}
-        reader = AudioReader(path.parent, base=access.tree, **options)
-        if missing := sorted({*utterances} - {*reader.ids}):
-            raise PrivacyEvalError(f"{path}: no audio of {abbreviate(missing)}")
-        return {utterance: reader.seconds(utterance) for utterance in utterances}
+        seconds: dict[str, float] = provided("durations")(self.asv.access, path.parent, utterances)
+        return seconds
 
     def _of_scores(
         self, paired: Trials, scores: Path, utt2spk: Loaded, known: KnownSpeech

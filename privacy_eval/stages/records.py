@@ -94,7 +94,7 @@ class Recorded:
         made_of: Fingerprint | None = None,
         **more: Any,
     ) -> RowsRecord:
-        """Return the record of rows, without their blanks, checked.
+        """Return the record of rows, checked.
 
         Parameters
         ----------
@@ -105,10 +105,9 @@ class Recorded:
         """
         from ..results.records import RowsRecord
 
-        stored = tuple({n: v for n, v in row.items() if v not in (None, "")} for row in rows)
         provenance = {"version": __version__, **(made_of.provenance() if made_of else {})}
         shared = {"condition": self.condition, "provenance": provenance}
-        record = RowsRecord(kind=kind, rows=stored, **{**shared, **more})
+        record = RowsRecord(kind=kind, rows=tuple(rows), **{**shared, **more})
         record.check()
         return record
 

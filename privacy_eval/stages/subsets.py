@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..choices import grouped
-from ..errors import PrivacyEvalError, counted
+from ..errors import PrivacyEvalError
 from ..io.data_dir import (
     FEATURE_FILES,
     LISTS,
@@ -24,9 +23,7 @@ from ..io.data_dir import (
     combine_data_dirs,
     read_data_dir,
     read_list,
-    speakers_of_crops,
     subset_data_dir,
-    utterance_of,
     write_data_dir,
 )
 from ..io.files import Inputs, digest, locked_folder, paths_outside, relative, sweep
@@ -42,11 +39,8 @@ from ..products.freshness import (
     Sources,
     bring_up_to_date,
 )
-from ..protocol.protocol import CROPS, OF_CROPS, DataFolder, Protocol
-from .access import AsvSystems, TreeAccess
-
-#: Crops of a speaker that attackers learn from: a minute and a half; more gain little.
-MOST_CROPS = 30
+from ..protocol.protocol import DataFolder, Protocol
+from .access import TreeAccess
 
 # Files that Kaldi adds to a data folder and can regenerate.
 _BY_KALDI = re.compile(r"cmvn\.scp|frame_shift|split\d+(utt)?|conf|log|q|\.backup")
@@ -125,7 +119,7 @@ def creatable_folders(tree: Path, protocol: Protocol, suffix: str) -> set[str]:
     for folder in protocol.folders:
         name = folder.name + suffix
         possible = all(
-            part + suffix in creatable or _usable(tree / "data" / (part + suffix))
+            part + suffix in creatable or usable(tree / "data" / (part + suffix))
             for part in folder.combine
         )
         if folder.cut_from is not None:
@@ -138,7 +132,7 @@ def creatable_folders(tree: Path, protocol: Protocol, suffix: str) -> set[str]:
     return creatable
 
 
-class _DataFolder(Product):
+class FolderProduct(Product):
     """A data folder: it is written as a whole, and Kaldi may add to it."""
 
     @property
@@ -197,7 +191,7 @@ class _DataFolder(Product):
 
 def _product(
     access: TreeAccess, protocol: Protocol, folder: DataFolder, suffix: str
-) -> _DataFolder:
+) -> FolderProduct:
     tree = access.tree
     target = tree / "data" / (folder.name + suffix)
 
@@ -213,7 +207,7 @@ def _product(
         files = {target / name: content for name, content in new.files.items()}
         return Content(files, remarks=new.notes, notes=lost)
 
-    product = _DataFolder(
+    product = FolderProduct(
         target.name,
         tree,
         target / NOTE,
@@ -224,73 +218,6 @@ def _product(
         guarded=True,
     )
     return product
-
-
-def make_crops(asv: AsvSystems, attackers: Collection[str], run: Run) -> Outcome:
-    """Make the data folders of crops of training speech that some attackers learn from, where
-    there are recordings: of original speech, and of its anonymized copies."""
-    protocol, data = asv.protocol, asv.access.tree / "data"
-    learn = any(a.scoring in OF_CROPS and a.id in attackers for a in protocol.attackers)
-    training = protocol.attacker_training
-    names = [f"{training}{suffix}" for suffix in ("", *asv.suffixes) if learn and training]
-    spoken = [n for n in names if (data / n / "wav.scp").is_file() and _usable(data / n)]
-    products, refused = list[Product](), dict[str, str]()
-    for name in spoken:
-        try:
-            products.append(_crops(asv.access, name, protocol.crop))
-        except PrivacyEvalError as error:  # a wav.scp that is not read
-            refused[f"{name}{CROPS}"] = str(error)
-    with locked_folder(data):
-        outcome = bring_up_to_date(products, asv.access.inputs, Run(dry_run=run.dry_run))
-    outcome.failed |= refused
-    return outcome
-
-
-def _crops(access: TreeAccess, name: str, seconds: float) -> _DataFolder:
-    """Return the data folder of the first crops of every speaker of another one."""
-    source, target = access.tree / "data" / name, access.tree / "data" / f"{name}{CROPS}"
-    reader = access.audio_reader(source)
-
-    def find(inputs: Inputs) -> Sources:
-        files = [source / file for file in ("utt2spk", "wav.scp", "segments")]
-        present = [path for path in files if path.is_file()]
-        access.check_in_tree(*present)
-        return {relative(path, access.tree): path for path in present}
-
-    def make(inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        crops = reader.cropped(seconds)
-        speaker_of = speakers_of_crops(inputs.load(source / "utt2spk"), crops.ids)
-        number = {crop: int(crop.rpartition("-c")[2]) for crop in crops.ids}
-        members = {
-            speaker: sorted(sorted(of, key=lambda crop: (number[crop], crop))[:MOST_CROPS])
-            for speaker, of in sorted(grouped(crops.ids, speaker_of.__getitem__).items())
-        }
-        kept = sorted(crop for of in members.values() for crop in of)
-        text = {
-            "wav.scp": inputs.load(source / "wav.scp").content,
-            "segments": _lines(map(crops.segment, kept)),
-            "utt2spk": _lines(f"{crop} {speaker_of[crop]}" for crop in kept),
-            "spk2utt": _lines(f"{speaker} {' '.join(of)}" for speaker, of in members.items()),
-        }
-        short = len(reader.ids) - len({*map(utterance_of, crops.ids)})
-        remarks = (f"{counted(short, 'utterance')} shorter than {seconds:g} s",) * (short > 0)
-        return Content({target / file: content for file, content in text.items()}, remarks=remarks)
-
-    return _DataFolder(
-        target.name,
-        access.tree,
-        target / NOTE,
-        (),
-        find,
-        make,
-        subject={"crops_of": name},
-        options={"seconds": seconds, "most": MOST_CROPS, "bytes": reader.size(reader.ids)},
-        guarded=True,
-    )
-
-
-def _lines(lines: Iterable[str]) -> bytes:
-    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
 
 
 def _recipe(tree: Path, protocol: Protocol, folder: DataFolder, suffix: str) -> _Recipe:
@@ -304,7 +231,7 @@ def _recipe(tree: Path, protocol: Protocol, folder: DataFolder, suffix: str) -> 
     data = tree / "data"
     if folder.cut_from is None:
         parts = tuple(data / (part + suffix) for part in folder.combine)
-        absent = [part.name for part in parts if not _usable(part)]
+        absent = [part.name for part in parts if not usable(part)]
         if absent:
             raise MissingInput("source", f"needs {_paths(absent)} with utt2spk")
         return _Recipe(parts)
@@ -318,7 +245,7 @@ def _recipe(tree: Path, protocol: Protocol, folder: DataFolder, suffix: str) -> 
     # A combined folder made by this stage contains nothing but its parts.
     external = [s for s in supersets if _is_external(s)]
     sources = [*external, whole] if suffix else [whole, *external]
-    source = next((path for path in sources if _usable(path)), None)
+    source = next((path for path in sources if usable(path)), None)
     if source is None:
         names = _paths([whole.name, *(path.name for path in supersets)], " or ")
         itself = f"data/{folder.name + suffix} itself, or " if suffix else ""
@@ -330,7 +257,7 @@ def _recipe(tree: Path, protocol: Protocol, folder: DataFolder, suffix: str) -> 
 
 
 def _is_external(folder: Path) -> bool:
-    nothing = _DataFolder("", folder, folder / NOTE, (), lambda _: {}, lambda *_: Content({}))
+    nothing = FolderProduct("", folder, folder / NOTE, (), lambda _: {}, lambda *_: Content({}))
     return nothing.read_fingerprint() is None
 
 
@@ -352,7 +279,7 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _usable(folder: Path) -> bool:
+def usable(folder: Path) -> bool:
     return (folder / "utt2spk").is_file()
 
 

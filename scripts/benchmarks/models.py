@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy_eval.simulate.speech import DemoSpeech, write_demo_speech
 from privacy_eval.speech.audio import Audio
 from privacy_eval.speech.ge2e import Ge2e
 from privacy_eval.speech.models import cached_files, load_model
 from privacy_eval.speech.onnx_encoder import FRONT_ENDS, OnnxSession
+from privacy_eval.speech.trees.demo_speech import DemoSpeech, write_demo_speech
 
 from .measuring import Costs, Measure, Row, constant, processor, program, run, wall
 

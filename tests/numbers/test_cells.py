@@ -5,7 +5,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from support import ANON, B1, B2, changed, imported, side_by_side, with_first
+from support import (
+    ANON,
+    B1,
+    B2,
+    changed,
+    imported,
+    rows_record,
+    side_by_side,
+    with_first,
+    with_line,
+)
 
 from privacy_eval.metrics import describe
 from privacy_eval.numbers.cells import (
@@ -20,7 +30,7 @@ from privacy_eval.numbers.cells import (
 from privacy_eval.numbers.means import Means
 from privacy_eval.protocol.protocol import Protocol, load_protocol
 from privacy_eval.protocol.published import load_published, load_published_results
-from privacy_eval.results.records import MeasureRecord, merge
+from privacy_eval.results.records import RowsRecord, merge
 from privacy_eval.results.signature import comparability_notes
 from privacy_eval.tree.conditions import Condition
 
@@ -205,8 +215,10 @@ def test_other_levels_are_named() -> None:
     results = imported(B1)
     condition = Condition("B1", "", "x", "libri", "test", "f", trial="anonymized")
 
-    def record(level: float, **of: str) -> MeasureRecord:
-        return MeasureRecord(replace(condition, **of), "quality", {"level_db": level}, 1)
+    def record(level: float, **of: str) -> RowsRecord:
+        row = {"metric": "level_db", "value": level}
+        facts = {"source": "quality", "n_utterances": 1, "utterances_left_out": 0}
+        return rows_record("measures", replace(condition, **of), [row], **facts)
 
     original = [record(-26, trial="original"), record(-46, trial="original", gender="m")]
     for levels, said in (
@@ -227,7 +239,7 @@ def test_other_levels_are_named() -> None:
 def test_partial_word_error_rates_are_named() -> None:
     results = imported(B1)
     first, *others = results.recognition
-    partial = replace(first, line=replace(first.line, partial=True))
+    partial = with_line(first, partial=True)
     notes = list(comparability_notes(replace(results, recognition=(partial, *others))))
     (note,) = (text for text in notes if "partial" in text)
     assert "WER of original speech (B1), libri dev" in note

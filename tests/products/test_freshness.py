@@ -19,10 +19,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from study_support import small_study
 from support import (
     ENROLLS,
     MODEL,
@@ -64,10 +62,7 @@ from privacy_eval.products.freshness import (
     write_set,
 )
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.simulate.speech import mfcc_statistics_network
-from privacy_eval.speech.audio import AudioReader
 from privacy_eval.stages.access import VECTORS_NOTE, AsvSystems, TreeAccess
-from privacy_eval.stages.anonymize import McAdams, anonymize_data
 from privacy_eval.stages.asv_scores import make_scores, train_backends
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.disclosure import GalleryOptions, plan_identification
@@ -75,9 +70,8 @@ from privacy_eval.stages.options import MetricOptions
 from privacy_eval.stages.privacy_metrics import condition_cost, evaluate_tree
 from privacy_eval.stages.similarity import plan_similarity, trial_set_cost
 from privacy_eval.stages.subsets import make_subsets
-from privacy_eval.stages.xvectors import make_vectors
-from privacy_eval.study.run import make_records, study_products
 from privacy_eval.tree.discovery import find_systems
+from privacy_eval.wings import installed
 
 OWN = "exp/models/user_asv_eval_anon/xvect_01709_1"
 PROTOCOL = load_protocol("vpc2020")
@@ -224,12 +218,17 @@ def of_vectors(
 
 def audio(path: Path, seed: int) -> None:
     """Half a second of noise."""
+    import soundfile
+
     samples = np.random.default_rng(seed).normal(size=8000) * 3000
     path.parent.mkdir(parents=True, exist_ok=True)
     soundfile.write(path, samples.astype(np.int16), 16000)
 
 
 def of_anonymized_speech(root: Path) -> Case:
+    from privacy_eval.speech.audio import AudioReader
+    from privacy_eval.speech.trees.anonymize import McAdams, anonymize_data
+
     data, out = root / "data/set", root / "data/set_anon"
     speakers = {"u1": "s1", "u2": "s1", "u3": "s2"}
     for seed, name in enumerate(speakers):
@@ -246,6 +245,9 @@ def of_anonymized_speech(root: Path) -> Case:
 
 
 def of_extracted_vectors(root: Path) -> Case:
+    from privacy_eval.speech.trees.demo_speech import mfcc_statistics_network
+    from privacy_eval.speech.trees.xvectors import make_vectors
+
     tree = SpeechTree(root)
     shutil.rmtree(tree.scp(TRIALS).parent)
     (root / MODEL / "final.raw").write_text(mfcc_statistics_network())
@@ -274,6 +276,10 @@ def of_identification(root: Path) -> Case:
 
 
 def of_study(root: Path) -> Case:
+    from study_support import small_study
+
+    from privacy_eval.study.run import make_records, study_products
+
     seed = lines_to(root / "seed", ["0"])
 
     def records() -> list[Product]:
@@ -289,18 +295,22 @@ def of_study(root: Path) -> Case:
     )
 
 
-CASES: dict[str, Callable[[Path], Case]] = {
-    "scores": of_scores,
-    "aligned scores": of_aligned_scores,
-    "back ends": of_backends,
-    "subsets": of_subsets,
-    "anonymized speech": of_anonymized_speech,
-    "x-vectors": of_extracted_vectors,
-    "records": of_records,
-    "similarity": of_similarity,
-    "identification": of_identification,
-    "study": of_study,
+#: By wing, that of the core first.
+CASES_OF: dict[str, dict[str, Callable[[Path], Case]]] = {
+    "": {
+        "scores": of_scores,
+        "back ends": of_backends,
+        "subsets": of_subsets,
+        "records": of_records,
+        "similarity": of_similarity,
+        "identification": of_identification,
+    },
+    "attackers": {"aligned scores": of_aligned_scores},
+    "speech": {"anonymized speech": of_anonymized_speech, "x-vectors": of_extracted_vectors},
+    "study": {"study": of_study},
 }
+INSTALLED = {"", *(wing.name for wing in installed())}
+CASES = {n: case for wing in CASES_OF if wing in INSTALLED for n, case in CASES_OF[wing].items()}
 
 
 class Copies:

@@ -9,11 +9,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import B1, B2, cli, imported, ok, rows_record, write, write_outputs
+from support import (
+    B1,
+    B2,
+    cli,
+    imported,
+    models_of,
+    ok,
+    rows_record,
+    with_line,
+    write,
+    write_outputs,
+)
 
 import privacy_eval as pe
 from privacy_eval.metrics import CAVEATS, METRICS
-from privacy_eval.results.records import Results, VerificationRecord, merge
+from privacy_eval.results.records import Results, VerificationRecord, line_of, merge
 from privacy_eval.tree.conditions import Condition
 
 #: Values that no other record has, in any number of digits.
@@ -69,15 +80,15 @@ def _with_wer(
         (at,) = (
             number
             for number, r in enumerate(records)
-            if (r.condition.system, r.condition.trial, r.language_model, r.asr_model)
+            if (r.condition.system, r.condition.trial, *models_of(r))
             == ("mine", speech, "large", "original")
             and (r.condition.data_set, r.condition.split) == ("libri", "test")
         )
         of = records[at]
-        words = line.get("words", of.line.words or 0)
+        words = line.get("words", line_of(of).words or 0)
         rate = {"wer": wer, "errors": round(wer * words), "words": words}
         others = {"insertions": 0, "deletions": 0, "substitutions": round(wer * words)}
-        records[at] = replace(of, line=replace(of.line, **{**rate, **others, **line}))
+        records[at] = with_line(of, **{**rate, **others, **line})
         return replace(results, recognition=tuple(records))
 
     return changed

@@ -8,7 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 from latex_support import compiled, needs_latex
-from support import ANON, B1, B2, ODD_NAME, ORIG, changed, csv_rows, imported, with_eer, with_first
+from support import (
+    ANON,
+    B1,
+    B2,
+    ODD_NAME,
+    ORIG,
+    changed,
+    csv_rows,
+    imported,
+    with_eer,
+    with_facts,
+    with_first,
+    with_line,
+)
 
 from privacy_eval import __version__
 from privacy_eval.numbers.report_data import ReportData
@@ -211,8 +224,7 @@ def test_the_file_of_2022_has_all_its_metrics() -> None:
 def test_two_recognizers_are_told_apart() -> None:
     results = imported(B1)
     other = tuple(
-        replace(r, asr_model="anonymized", line=replace(r.line, wer=0.5))
-        for r in results.recognition[:2]
+        with_facts(with_line(r, wer=0.5), asr_model="anonymized") for r in results.recognition[:2]
     )
     table = tables_of(replace(results, recognition=(*results.recognition, *other)))["asr"]
     assert cells(table, "Recognizer")[:4] == ["original"] * 4
@@ -406,7 +418,8 @@ def test_pitch_correlation_has_its_value_by_chance() -> None:
     assert any("not known" in note for note in table.notes)
     assert not any("chance" in c.title for c in table.columns)
     known = [
-        replace(u, values={**u.values, "pitch_correlation_chance": 0.257}) for u in results.utility
+        replace(u, rows=(*u.rows, {"metric": "pitch_correlation_chance", "value": 0.257}))
+        for u in results.utility
     ]
     table = tables_of(replace(results, utility=tuple(known)))["voice"]
     assert set(cells(table, "Pitch by chance")) == {"0.257"}

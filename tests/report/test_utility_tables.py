@@ -3,13 +3,22 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
 import pytest
-from support import PUBLISHED_FILES, csv_rows
+from support import (
+    PUBLISHED_FILES,
+    csv_rows,
+    recognized,
+    rows_record,
+    with_facts,
+    with_line,
+    with_row,
+)
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.wer import WerLine
@@ -31,12 +40,8 @@ from privacy_eval.report.table_files import table_files
 from privacy_eval.report.table_formats import to_csv
 from privacy_eval.report.utility_tables import threshold_note, utility_tables
 from privacy_eval.results.challenge_text import to_results_txt
-from privacy_eval.results.records import (
-    EmotionRecord,
-    RecognitionRecord,
-    Results,
-    VerificationRecord,
-)
+from privacy_eval.results.measurements import rows_of_values
+from privacy_eval.results.records import Results, VerificationRecord, line_of
 from privacy_eval.tree.conditions import recognition_conditions, trial_conditions
 
 PROTOCOL = load_protocol("vpc2024")
@@ -54,9 +59,10 @@ def results_of(values: Mapping[str, tuple[float, float | None, float | None]]) -
         for d in recognition_conditions(PROTOCOL, ORIGINAL, "_anon", system).values():
             if (d.data_set, d.split, d.trial) == ("libri", "test", "anonymized") and wer:
                 line = WerLine(wer, *(None,) * 5, "asr/x", None, None)
-                recognition.append(RecognitionRecord(d, "none", "original", line))
+                models = {"language_model": "none", "asr_model": "original"}
+                recognition.append(recognized(d, line, **models))
             if (d.data_set, d.split, d.trial) == ("IEMOCAP", "test", "anonymized") and uar:
-                emotion.append(EmotionRecord(d, {"uar": uar}))
+                emotion.append(rows_record("emotion", d, [{"metric": "uar", "value": uar}]))
     return Results(PROTOCOL, tuple(verification), tuple(recognition), emotion=tuple(emotion))
 
 
@@ -130,8 +136,7 @@ def with_interval(results: Results) -> Results:
 
 def test_word_errors_of_other_words_are_marked_and_not_ranked() -> None:
     lines = (
-        replace(r, line=replace(r.line, words=1000 if r.condition.system == "b" else 15355))
-        for r in FOUR.recognition
+        with_line(r, words=1000 if r.condition.system == "b" else 15355) for r in FOUR.recognition
     )
     results = replace(FOUR, recognition=tuple(lines))
     data = data_of(results)
@@ -155,11 +160,9 @@ def test_word_errors_of_other_words_are_marked_and_not_ranked() -> None:
 @pytest.mark.parametrize("has_path", [True, False])  # as best_wer.sh appends it, or not
 def test_partial_word_errors_are_marked_and_not_averaged(has_path: bool) -> None:
     lines = (
-        replace(
-            r,
-            line=replace(r.line, partial=True, decode=r.line.decode * has_path),
-            language_model=r.language_model if has_path else None,
-            asr_model=r.asr_model if has_path else None,
+        with_facts(
+            with_line(r, partial=True, decode=line_of(r).decode * has_path),
+            **({} if has_path else {"language_model": None, "asr_model": None}),
         )
         if r.condition.system == "b"
         else r
@@ -243,7 +246,7 @@ def test_incomplete_systems_are_not_drawn() -> None:
 
 def test_plane_has_intervals_of_word_error_rates() -> None:
     results = results_of({"a": (0.12, 0.05, 0.60), "b": (0.3, 0.06, 0.55)})
-    rates = tuple(replace(r, speaker_interval=(0.04, 0.07)) for r in results.recognition)
+    rates = tuple(with_row(r, "wer", low=0.04, high=0.07) for r in results.recognition)
     results = replace(results, recognition=rates)
     (drawing,) = figures(data_of(results))
     wer, uar = (
@@ -263,7 +266,7 @@ def resampled(errors: Mapping[str, tuple[int, ...]]) -> Results:
     results = results_of(
         {s: (0.1 + 0.01 * n, of.sums.rate, 0.5) for n, (s, of) in enumerate(counts.items())}
     )
-    rates = tuple(replace(r, speakers=counts[r.condition.system]) for r in results.recognition)
+    rates = tuple(with_facts(r, speakers=counts[r.condition.system]) for r in results.recognition)
     results = replace(results, recognition=rates)
     results.check()
     return results
@@ -286,7 +289,7 @@ def test_word_error_rates_of_systems_are_compared_paired() -> None:
 
 def test_word_error_rates_are_shown_with_their_intervals() -> None:
     results = resampled({"a": (1, 9, 4, 7), "b": (2, 3, 8, 9)})
-    rates = tuple(replace(r, speaker_interval=(0.04, 0.07)) for r in results.recognition)
+    rates = tuple(with_row(r, "wer", low=0.04, high=0.07) for r in results.recognition)
     data = data_of(replace(results, recognition=rates))
     utility = tables_of(data)["utility_test"]
     assert utility.rows[0][1:] == ("5.25 [4.00, 7.00]", "5.50 [4.00, 7.00]")
@@ -313,8 +316,8 @@ def test_forged_word_errors_of_speakers_are_refused(
 ) -> None:
     results = resampled({"a": (2, 4)})
     (record,) = results.recognition
-    assert record.speakers is not None
-    forged = replace(record, speakers=replace(record.speakers, **changes))  # type: ignore[arg-type]
+    of_speakers = replace(record.facts["speakers"], **changes)  # type: ignore[arg-type]
+    forged = with_facts(record, speakers=of_speakers)
     with pytest.raises(PrivacyEvalError, match=message):
         forged.check()
 
@@ -327,7 +330,7 @@ def sentences_of(results: Results, start: str) -> list[str]:
 def test_word_error_rates_without_interval_are_named_beside_scores_with_one() -> None:
     results = resampled({"a": (1, 9, 4, 7), "b": (2, 3, 8, 9)})
     rates = tuple(
-        replace(r, speakers=None if r.condition.system == "b" else r.speakers)
+        with_facts(r, speakers=None) if r.condition.system == "b" else r
         for r in results.recognition
     )
     bounds = {"challenge": {"eer_speechbrain": (0.1, 0.2)}}
@@ -372,8 +375,9 @@ def test_the_first_screen_has_a_sentence_on_emotions() -> None:
     folds = {"1": {"uar": 0.5, "acc_sad": 0.4, "acc_hap": 0.6}, "2": {"uar": 0.7, **recalls}}
     folds["2"] |= {"acc_sad": 0.6, "acc_hap": 0.8}
     (record,) = results.emotion
-    values = {"uar": 0.6, **recalls}
-    results = replace(results, emotion=(replace(record, values=values, folds=folds),))
+    of_folds = (rows_of_values(values, fold=fold) for fold, values in folds.items())
+    rows = (*rows_of_values({"uar": 0.6, **recalls}), *chain(*of_folds))
+    results = replace(results, emotion=(replace(record, rows=rows),))
     results.check()
     plain, intervals = paper_tables(data_of(with_interval(results)))
     assert [row[-1] for row in intervals.groups[1]] == ["60.00", "50.00 to 70.00"]

@@ -9,7 +9,7 @@ from support import ANON, PUBLISHED_FILES, ROOT, SUMMARY, averages_of, cli, csv_
 
 from privacy_eval.metrics.eer import eer_percent
 from privacy_eval.results.json_store import read_results
-from privacy_eval.results.records import Results
+from privacy_eval.results.records import Results, folds_of, line_of
 
 RANKS = [
     (edition, path.name)
@@ -92,10 +92,14 @@ def test_values_belong_to_their_attack_models(trees: Path, tmp_path: Path) -> No
     assert eers["original", "dev", "f"] == 0.09375
     assert eers["semi-informed", "test", "m"] == 0.25
     assert len(eers) == 8
-    rates = {(r.condition.trial, r.condition.split): r.line.wer for r in results.recognition}
+    rates = {
+        (r.condition.trial, r.condition.split): r.find("wer")["value"] for r in results.recognition
+    }
     assert rates["anonymized", "test"] == pytest.approx(0.18118, abs=1e-12)
     [uar] = [e for e in results.emotion if e.condition.name == "SER-IEMOCAP_test_anon"]
-    assert uar.values["uar"] == pytest.approx(0.470832, abs=1e-12) and "acc_sad" not in uar.values
+    assert (
+        uar.values()["uar"] == pytest.approx(0.470832, abs=1e-12) and "acc_sad" not in uar.values()
+    )
     by_title = averages_of(results)
     eer = by_title["Weighted average EER (SpeechBrain) test anon"]
     assert eer == pytest.approx((28.125 + 25) / 2)
@@ -116,15 +120,15 @@ def test_csv_files(trees: Path, tmp_path: Path) -> None:
     assert len(imported(exp / "asr/results_toy.csv", "vpc2024", out).recognition) == 8
     folds = imported(exp / "ser/results_folds_toy.csv", "vpc2024", out).emotion
     means = imported(exp / "ser/results_toy.csv", "vpc2024", out).emotion
-    assert {len(e.folds) for e in folds} == {5}
-    by_set = {e.condition: e.values for e in folds}
+    assert {len(folds_of(e)) for e in folds} == {5}
+    by_set = {e.condition: e.values() for e in folds}
     for e in means:
-        for name, value in e.values.items():
+        for name, value in e.values().items():
             assert by_set[e.condition][name] == pytest.approx(value, abs=1e-12)
     # 2026 keeps the recall that one speaker has no utterance of, as the mean of four.
     sad = imported(trees / "tree2026/exp/ser/results_toy.csv", "vpc2026_track1", out).emotion
     for e in sad:
-        assert by_set[e.condition]["acc_sad"] == pytest.approx(e.values["acc_sad"], abs=1e-12)
+        assert by_set[e.condition]["acc_sad"] == pytest.approx(e.values()["acc_sad"], abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -182,9 +186,9 @@ def check_summary_of_2022(results: Results, text: str) -> None:
     for r in results.verification:
         printed[f"{r.condition.name}  EER"] = eer_percent(r.values("challenge")["eer"])
     for w in results.recognition:
-        printed[f"{w.condition.name}  %WER"] = f"{100 * w.line.wer:.2f}"
+        printed[f"{w.condition.name}  %WER"] = f"{100 * line_of(w).wer:.2f}"
     for u in results.utility:
-        mean = u.values["pitch_correlation_mean"]
+        mean = u.values()["pitch_correlation_mean"]
         printed[f"{u.condition.name}  Pitch_correlation"] = f"{mean:.4f}"
     for s in results.similarity:
         gvd = s.values("challenge")["gvd_db"]
@@ -204,9 +208,9 @@ def test_pitch_correlations_by_chance_are_imported(path: Path, tmp_path: Path) -
     copy = tmp_path / path.name
     copy.write_text(re.sub("(Pitch_correlation: .*)", r"\1 chance=0.2570", path.read_text()))
     results = imported(copy, "vpc2022", tmp_path / "r.json")
-    assert {u.values["pitch_correlation_chance"] for u in results.utility} == {0.257}
+    assert {u.values()["pitch_correlation_chance"] for u in results.utility} == {0.257}
     without = imported(path, "vpc2022", tmp_path / "without.json")
-    assert not any("pitch_correlation_chance" in u.values for u in without.utility)
+    assert not any("pitch_correlation_chance" in u.values() for u in without.utility)
 
 
 def test_every_value_of_the_summary_of_2022_is_imported(tmp_path: Path) -> None:
@@ -271,7 +275,7 @@ def test_every_published_value_is_in_the_tables(tmp_path: Path) -> None:
         printed = {float(cell) for cell in text.replace("\n", ",").split(",") if _is_number(cell)}
         assert {float(row["value_as_printed"]) for row in values} <= printed
         count = len(results.verification) + len(results.recognition)
-        assert count + sum(len(e.values) for e in results.emotion) == len(values)
+        assert count + sum(len(e.values()) for e in results.emotion) == len(values)
 
 
 def _is_number(text: str) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+import support
 from support import B1, imported
 
 from privacy_eval.errors import InputWarning
@@ -28,12 +29,11 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report.notes import identical_scores
 from privacy_eval.results.challenge_text import to_results_txt
+from privacy_eval.results.measurements import rows_of_values
 from privacy_eval.results.record_caveats import today
 from privacy_eval.results.records import (
-    EmotionRecord,
-    MeasureRecord,
-    RecognitionRecord,
     Results,
+    RowsRecord,
     merge,
 )
 from privacy_eval.results.signature import comparability_notes
@@ -45,14 +45,14 @@ PROTOCOL = load_protocol("vpc2022")
 
 def recognized(
     values: Mapping[tuple[str, str, str], float], *, partial: bool = False
-) -> tuple[RecognitionRecord, ...]:
+) -> tuple[RowsRecord, ...]:
     """WER by system, data set and speech, on the test set."""
     return tuple(
-        RecognitionRecord(
+        support.recognized(
             Condition(system, "", f"ASR-{data_set}-{speech}", data_set, "test", trial=speech),
-            PROTOCOL.recognition.average,
-            speech,
             WerLine(wer, *(None,) * 5, "decode", None, None, partial and speech == ANONYMIZED),
+            language_model=PROTOCOL.recognition.average,
+            asr_model=speech,
         )
         for (system, data_set, speech), wer in values.items()
     )
@@ -116,16 +116,16 @@ def test_no_published_value_has_a_caveat() -> None:
                     recalls.setdefault(key, {})[v.metric] = v.number
         assert words
         recognition = tuple(
-            RecognitionRecord(
+            support.recognized(
                 Condition(s, "", f"ASR-{d}-{split}-{speech}", d, split, trial=speech),
-                None,
-                None,
                 WerLine(wer, *(None,) * 5, "", None, None),
             )
             for (s, d, split, speech), wer in words.items()
         )
         emotion = tuple(
-            EmotionRecord(Condition(s, "", "ser", d, split, trial=speech), values)
+            RowsRecord(
+                Condition(s, "", "ser", d, split, trial=speech), "emotion", rows_of_values(values)
+            )
             for (s, d, split, speech), values in recalls.items()
         )
         results = Results(load_protocol(edition), recognition=recognition, emotion=emotion)
@@ -145,10 +145,11 @@ def test_no_published_value_has_a_caveat() -> None:
 def test_recall_of_emotions_at_chance(
     original: float, anonymized: float, folds: tuple[float, ...], expected: dict[str, list[str]]
 ) -> None:
-    def record(speech: str, uar: float, folds: tuple[float, ...]) -> EmotionRecord:
+    def record(speech: str, uar: float, folds: tuple[float, ...]) -> RowsRecord:
         c = Condition("S", "", "ser", "IEMOCAP", "test", trial=speech)
         values = {"uar": uar, **dict.fromkeys(("acc_ang", "acc_hap", "acc_neu", "acc_sad"), uar)}
-        return EmotionRecord(c, values, {str(n): {"uar": u} for n, u in enumerate(folds)})
+        of_folds = ({"metric": "uar", "value": u, "fold": str(n)} for n, u in enumerate(folds))
+        return RowsRecord(c, "emotion", (*rows_of_values(values), *of_folds))
 
     records = record(ORIGINAL, original, folds), record(ANONYMIZED, anonymized, ())
     found = caveats(Results(load_protocol("vpc2024"), emotion=records))
@@ -162,11 +163,13 @@ def measured(metric: str, original: float, anonymized: float) -> Results:
     return Results(
         load_protocol("vpc2020"),
         measures=tuple(
-            MeasureRecord(
+            support.rows_record(
+                "measures",
                 Condition("S", "", f"libri_{speech}", "libri", "test", "f", trial=speech),
-                source,
-                {metric: value},
-                10,
+                rows_of_values({metric: value}),
+                source=source,
+                n_utterances=10,
+                utterances_left_out=0,
             )
             for speech, value in ((ORIGINAL, original), (ANONYMIZED, anonymized))
         ),

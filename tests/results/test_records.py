@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ANON, B1, B2, MODELS_2022, ORIG, changed_protocol, csv_rows, imported
+from support import ANON, B1, B2, MODELS_2022, ORIG, changed_protocol, csv_rows, imported, models_of
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import METRICS
@@ -24,7 +24,10 @@ Plain = dict[str, Any]
 
 #: Format of numbers of a record in results.txt, by their path in the record. Others are not
 #: there.
-PRINTED: dict[tuple[str, ...], Callable[[float], str]] = {
+#: Entries that lead to a value.
+Place = tuple[str | int, ...]
+
+PRINTED: dict[Place, Callable[[float], str]] = {
     ("metrics", "challenge", "eer"): lambda v: f"{100 * v:.4g}",
     ("metrics", "challenge", "cllr_min"): lambda v: f"{v:.3f}",
     ("metrics", "challenge", "cllr"): lambda v: f"{v:.3f}",
@@ -32,16 +35,16 @@ PRINTED: dict[tuple[str, ...], Callable[[float], str]] = {
     ("metrics", "challenge", "linkability"): lambda v: f"{v:.6f}",
     ("metrics", "challenge", "zebra_population"): lambda v: f"{v:.3f}",
     ("metrics", "challenge", "zebra_individual"): lambda v: f"{v:.3f}",
-    ("wer",): lambda v: f"{100 * v:.2f}",
-    ("errors",): str,
-    ("words",): str,
-    ("insertions",): str,
-    ("deletions",): str,
-    ("substitutions",): str,
-    ("lm_weight",): str,
-    ("word_insertion_penalty",): repr,
-    ("values", "pitch_correlation_mean"): lambda v: f"{v:.4f}",
-    ("values", "pitch_correlation_std"): lambda v: f"{v:.4f}",
+    ("rows", "wer"): lambda v: f"{100 * v:.2f}",
+    ("rows", "pitch_correlation_mean"): lambda v: f"{v:.4f}",
+    ("rows", "pitch_correlation_std"): lambda v: f"{v:.4f}",
+    ("facts", "errors"): str,
+    ("facts", "n_words"): str,
+    ("facts", "insertions"): str,
+    ("facts", "deletions"): str,
+    ("facts", "substitutions"): str,
+    ("facts", "lm_weight"): str,
+    ("facts", "word_insertion_penalty"): repr,
     ("metrics", "challenge", "deid"): repr,
     ("metrics", "challenge", "gvd_db"): repr,
 }
@@ -53,36 +56,41 @@ def tokens(text: str) -> list[str]:
     return _TOKENS.split(text)
 
 
-def leaves(value: object, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
+def leaves(value: object, place: Place = ()) -> Iterator[tuple[Place, object]]:
     """Iterate over all scalars in plain values, with their paths."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from leaves(inner, (*place, key))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from leaves(inner, (*place, str(index)))
+            yield from leaves(inner, (*place, index))
     else:
         yield place, value
 
 
-def numbers(record: Plain) -> list[tuple[str, ...]]:
+def numbers(record: Plain) -> list[Place]:
     """Paths of all numbers of a record."""
     return [p for p, v in leaves(record) if isinstance(v, (int, float)) and not isinstance(v, bool)]
 
 
-def put(record: Plain, place: tuple[str, ...], value: object) -> None:
+def put(record: Plain, place: Place, value: object) -> None:
     for key in place[:-1]:
         record = record[key]
     record[place[-1]] = value
 
 
-def at(record: Plain, place: tuple[str, ...]) -> Any:
+def at(record: Plain, place: Place) -> Any:
     for key in place:
         record = record[key]
     return record
 
 
-def other(place: tuple[str, ...], value: Any) -> Any:
+def named(record: Plain, place: Place) -> Place:
+    """The place of a number, of a row by its metric."""
+    return ("rows", at(record, place[:-1])["metric"]) if place[0] == "rows" else place
+
+
+def other(place: Place, value: Any) -> Any:
     """Another value within the range, by an amount that every output shows."""
     if place[-1] == "eer":
         return 0.4321 if value < 0.4 else 0.5432  # four digits, above ROCCH-EER
@@ -157,12 +165,14 @@ def test_one_number_changed_changes_that_number(
             stored = _stored(tmp_path, {**alone, kind: [changed]})
             after = tokens(to_results_txt(stored, "B1", folder))
             different = [(x, y) for x, y in zip(before, after, strict=True) if x != y]
-            if place in PRINTED:
-                assert different == [(PRINTED[place](at(record, place)), PRINTED[place](value))]
+            key = named(record, place)
+            if key in PRINTED:
+                assert different == [(PRINTED[key](at(record, place)), PRINTED[key](value))]
             else:
                 assert different == []
-            changed_paths.add(place)
-    expected = {p for p in PRINTED if plain[kind] and p in {q for q, _ in leaves(plain[kind][0])}}
+            changed_paths.add(key)
+    first = plain[kind][0] if plain[kind] else {}
+    expected = {*PRINTED} & {named(first, place) for place, _ in leaves(first)}
     assert expected <= changed_paths
 
 
@@ -223,18 +233,22 @@ def altered(kind: str, **entries: object) -> Callable[[Plain], object]:
     return lambda d: d[kind][0].update(entries)
 
 
+def fact(**entries: object) -> Callable[[Plain], object]:
+    return lambda d: d["recognition"][0]["facts"].update(entries)
+
+
 def metric(**entries: object) -> Callable[[Plain], object]:
     return lambda d: d["verification"][0]["metrics"]["challenge"].update(entries)
 
 
 MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
     "missing entry": (removed("verification", "split"), "record of B1 .*: libri, f, no split"),
-    "missing wer": (removed("recognition", "wer"), r"recognition\[0\]: entry 'wer' is missing"),
+    "missing wer": (removed("recognition", "rows"), r"recognition\[0\]: entry 'rows' is missing"),
     "missing kind": (lambda d: d.pop("utility"), "entry 'utility' is missing"),
     "unknown entry": (altered("verification", foo=1), r"unknown entry 'foo'"),
     "unknown entry on top": (lambda d: d.update(foo=1), r"unknown entry 'foo'"),
     "text for a number": (metric(eer="5"), r"metrics.challenge.eer: expected a number, found '5'"),
-    "fraction of a word": (altered("recognition", words=1.5), "words: expected a whole number"),
+    "fraction of a word": (fact(n_words=1.5), "words: expected a whole number"),
     "record is text": (lambda d: d["verification"].insert(0, "x"), "expected a mapping, found 'x'"),
     "former format": (
         lambda d: d.update(format="privacy_eval results 4"),
@@ -256,8 +270,11 @@ MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
         altered("verification", eer_interval_if_independent=[0.2, 0.1]),
         r"expected an interval \[low, high\] with low <= high",
     ),
-    "words below none": (altered("recognition", words=-1), "words: -1 is less than 0"),
-    "a negative WER": (altered("recognition", wer=-0.5), "wer: -0.5 is not within 0 to inf"),
+    "words below none": (fact(n_words=-1), "words: -1 is less than 0"),
+    "a negative WER": (
+        altered("recognition", rows=[{"metric": "wer", "value": -0.5}]),
+        "wer: -0.5 is not within 0",
+    ),
     "a system without name": (altered("verification", system=""), "the system has no name"),
 }
 
@@ -435,7 +452,7 @@ def test_conditions_of_an_import() -> None:
         for r in results.verification
     }
     assert models == MODELS_2022
-    assert {(r.language_model, r.asr_model) for r in results.recognition} == {
+    assert {models_of(r) for r in results.recognition} == {
         ("small", "anonymized"),
         ("large", "anonymized"),
     }
@@ -466,7 +483,7 @@ def test_csv_has_a_line_for_every_number() -> None:
     rows = csv_rows(to_csv(results))
     plain = document(results)
     wanted = sum(
-        place[0] in ("metrics", "values", "wer")
+        place[0] == "metrics" or place[-1] == "value"
         for kind in KINDS
         for record in plain[kind]
         for place in numbers(record)
@@ -496,6 +513,6 @@ def test_no_name_is_a_formula_in_a_spreadsheet(name: str) -> None:
 
 def test_a_language_model_that_the_protocol_lacks_is_refused(tmp_path: Path) -> None:
     plain = document(imported(B1))
-    plain["recognition"][0]["language_model"] = "other"
+    plain["recognition"][0]["facts"]["language_model"] = "other"
     with pytest.raises(PrivacyEvalError, match="does not fit protocol .*language model other"):
         _stored(tmp_path, plain)

@@ -83,6 +83,10 @@ def numbers_of_2022(text: str) -> list[Number]:
     return list(dict.fromkeys(found))
 
 
+def values_of(record: dict[str, Any]) -> dict[str, float]:
+    return {row["metric"]: row["value"] for row in record["rows"]}
+
+
 def numbers_of_json(path: Path, is_2022: bool) -> list[Number]:
     read: list[Number] = []
 
@@ -97,10 +101,10 @@ def numbers_of_json(path: Path, is_2022: bool) -> list[Number]:
         assert not v["speaker_intervals"] and v["eer_interval_if_independent"] is None
     for r in plain["recognition"]:
         place = (r["data_set"], r["split"], r["trial"])
-        of_2022 = (r["condition"], f"tg{r['language_model']}") if is_2022 else place
-        add(of_2022, {"wer": r["wer"]}, r.get("stated", {}))
+        of_2022 = (r["condition"], f"tg{r['facts']['language_model']}") if is_2022 else place
+        add(of_2022, values_of(r), r.get("stated", {}))
     for e in plain["emotion"]:
-        add((e["data_set"], e["split"], e["trial"]), e["values"], e.get("stated", {}))
+        add((e["data_set"], e["split"], e["trial"]), values_of(e), e.get("stated", {}))
     return read
 
 
@@ -436,7 +440,7 @@ def test_csv_tables_state_the_same(tmp_path: Path) -> None:
     assert v.stated == {"EER-ci_lower": 0.0325, "EER-ci_upper": 0.0675}
     path.write_text(",dataset,split,ser,mean,min,max\n0,IEMOCAP,dev,anon,40.5,30.25,50.75\n")
     [e] = imported(path, tmp_path / "r.json", conf="vpc2024").emotion
-    assert (e.values, e.stated) == ({"uar": 0.405}, {"UAR-min": 0.3025, "UAR-max": 0.5075})
+    assert (e.values(), e.stated) == ({"uar": 0.405}, {"UAR-min": 0.3025, "UAR-max": 0.5075})
 
 
 def test_repeated_rows_of_csv_are_those_of_other_files(tmp_path: Path) -> None:

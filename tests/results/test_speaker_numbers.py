@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import B1, imported, write_outputs
+from support import B1, imported, rows_record, write_outputs
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics.similarity import SpeakerSimilarity
@@ -17,7 +17,6 @@ from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.outputs import output_files
 from privacy_eval.results.records import (
     RECORD_KINDS,
-    MeasureRecord,
     Results,
     SimilarityRecord,
     merge,
@@ -37,20 +36,15 @@ def results_of(names: tuple[str, ...] = NAMES) -> Results:
     of_set = Condition("B1", "", *TRIAL_SET, asv_model="original")
     similarity = SimilarityRecord(of_set, {"exact": {"deid": 0.3}}, speakers=speakers)
     counts, sums = tuple(range(1, len(names) + 1)), tuple(map(float, range(1, len(names) + 1)))
-    measured = MeasureRecord(
-        Condition("B1", "", *TRIAL_SET, trial="anonymized"),
-        "quality",
-        {"dnsmos_ovrl": 1.0},
-        len(names),
-        speakers={"dnsmos_ovrl": SpeakerSums(names, counts, sums, 10, 0)},
-        provenance={
-            "inputs": {
-                f"speaker {n}": {"path": f"m/{n.replace('m', '_')}.json", "sha256": "a" * 64}
-                for n in names
-            }
-            | {"scores": {"path": "exp/scores", "sha256": "1089" * 16}}
-        },
-    )
+    of_set_anonymized = Condition("B1", "", *TRIAL_SET, trial="anonymized")
+    of_speakers = {"dnsmos_ovrl": SpeakerSums(names, counts, sums, 10, 0)}
+    facts = {"source": "quality", "n_utterances": len(names), "utterances_left_out": 0}
+    row = {"metric": "dnsmos_ovrl", "value": 1.0}
+    measured = rows_record("measures", of_set_anonymized, [row], **facts, speakers=of_speakers)
+    inputs = {
+        f"speaker {n}": {"path": f"m/{n.replace('m', '_')}.json", "sha256": "a" * 64} for n in names
+    } | {"scores": {"path": "exp/scores", "sha256": "1089" * 16}}
+    measured = replace(measured, provenance={"inputs": inputs})
     results = imported(B1, system="B1")
     protocol = replace(results.protocol, remarks=(f"speakers look alike: {names[0]}, x",))
     return replace(
@@ -115,7 +109,7 @@ def test_the_order_of_numbers_is_not_that_of_names(tmp_path: Path) -> None:
     numbers = [f"S{n}" for n in range(1, 7)]
     assert [s.speaker for s in results.similarity[0].speakers] == numbers
     [measured] = results.measures
-    sums = measured.speakers["dnsmos_ovrl"]
+    sums = measured.facts["speakers"]["dnsmos_ovrl"]
     assert list(sums.speakers) == numbers
     assert {s: c for s, c in zip(numbers, sums.counts, strict=True)} == {
         number_of[name]: n for n, name in enumerate(names, 1)
@@ -146,7 +140,7 @@ def test_numbers_of_two_keys_are_different_people(tmp_path: Path) -> None:
     assert merge([named]).speaker_key == ""
     back = renamed(one, json.loads((tmp_path / "a" / KEY).read_text())["speakers"].__getitem__)
     assert back.similarity == named.similarity
-    sums = (r.measures[0].speakers["dnsmos_ovrl"] for r in (back, named))
+    sums = (r.measures[0].facts["speakers"]["dnsmos_ovrl"] for r in (back, named))
     assert len({frozenset(zip(s.speakers, s.counts, s.sums, strict=True)) for s in sums}) == 1
 
 

@@ -33,7 +33,7 @@ from support import (
     until,
 )
 
-from privacy_eval.simulate.speech import DemoSpeech, write_demo_speech
+from privacy_eval.speech.trees.demo_speech import DemoSpeech, write_demo_speech
 
 LOCAL, ON_SLURM = ROOT / "scripts/run_jobs.sh", ROOT / "scripts/slurm.sh"
 #: Daemons lie where only root's PATH may lead.

@@ -466,3 +466,16 @@ def test_a_streamed_file_is_converted_and_has_no_other_length(tmp_path: Path) ->
     reader = reader_of(tmp_path, "u ffmpeg -i a.wav -ar 8000 -f wav - |", "v a.wav")
     assert [found.samples.size for _, found in reader] == [800, 1600]
     assert reader.remarks == {}
+
+
+def test_speech_exchanged_after_its_check_is_not_read(tmp_path: Path) -> None:
+    tree, secret = tmp_path / "tree", tmp_path / "secret"
+    tree.mkdir()
+    secret.write_text("secret")
+    (tree / "u1.wav").write_text("speech")
+    write(tree / "wav.scp", "u1 u1.wav\n")
+    reader = AudioReader(tree, base=tree)
+    (tree / "u1.wav").unlink()
+    (tree / "u1.wav").symlink_to(secret)
+    with pytest.raises(PrivacyEvalError, match="--allow-outside"):
+        reader.read("u1")

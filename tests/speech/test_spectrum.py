@@ -9,11 +9,13 @@ import pytest
 import soundfile
 from support import ATTACKERS, ROOT, cli, lines_to, needs_attackers, ok, refused
 
+from privacy_eval.choices import ENCODERS, PINNED_ENCODERS
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.vectors import read_vectors
 from privacy_eval.speech.audio import Audio, AudioReader
-from privacy_eval.speech.encoders import EncoderChoice, Spectrum, pinned_encoder
+from privacy_eval.speech.encoders import EncoderChoice, Spectrum
 from privacy_eval.speech.features import MfccOptions, fbank
+from privacy_eval.speech.models import MODELS
 
 LIBRISPEECH = ROOT.parent / "shared" / "models/speech/LibriSpeech/test-other"
 
@@ -79,9 +81,13 @@ def test_other_rates_are_resampled() -> None:
     assert vector is not None and vector.shape == (625,) and np.isfinite(vector).all()
 
 
-def test_the_name_of_its_vectors() -> None:
-    identity = EncoderChoice("spectrum").identity("")
-    assert pinned_encoder(identity) == "spectrum"
+def test_results_know_the_digest_of_every_pinned_encoder() -> None:
+    of_file = {name: MODELS[m].files[0].sha256 if m else "" for name, m in ENCODERS.items()}
+    digests = {EncoderChoice(name).identity(sha256): name for name, sha256 in of_file.items()}
+    assert digests == PINNED_ENCODERS
+
+
+def test_it_has_no_files() -> None:
     assert EncoderChoice("spectrum").files == {}
 
 

@@ -18,7 +18,7 @@ from privacy_eval.report.notes import voice_sentence
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results
 from privacy_eval.results.signature import comparability_notes
-from privacy_eval.simulate.speech import DemoSpeech, write_demo_speech
+from privacy_eval.speech.trees.demo_speech import DemoSpeech, write_demo_speech
 
 pytest.importorskip("soundfile", reason="audio needs the extra speech")
 pytest.importorskip("onnxruntime", reason="the encoder needs onnxruntime")

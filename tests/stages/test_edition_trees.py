@@ -14,7 +14,7 @@ from privacy_eval.numbers.cells import interval_of
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.results.json_store import read_results
-from privacy_eval.results.records import Results
+from privacy_eval.results.records import Results, folds_of, line_of
 
 EDITIONS = {"vpc2024": ("tree2024", "asv_orig"), "vpc2026_track1": ("tree2026", "asv_ssl")}
 WORDS = {"original": "original", "anonymized": "anon"}
@@ -75,7 +75,7 @@ def test_every_number_of_the_summaries(tree: Path, conf: str) -> None:
     found = eers(results, "toy", "anonymized")
     assert found == expected_eers(tree / "exp/asv_anon_toy/results_toy.csv")
     rates = {
-        (c.data_set, c.split, WORDS[c.trial], rounded(r.line.wer))
+        (c.data_set, c.split, WORDS[c.trial], rounded(r.find("wer")["value"]))
         for r in results.recognition
         for c in [r.condition]
     }
@@ -90,9 +90,9 @@ def test_every_number_of_the_summaries(tree: Path, conf: str) -> None:
     assert len(rows) == len(emotion) == 4
     for row in rows:
         record = emotion[row["dataset"], row["split"], row["ser"]]
-        assert len(record.folds) == 5
+        assert len(folds_of(record)) == 5
         for name in row.keys() - {"", "dataset", "split", "ser"}:
-            assert 100 * record.values[name.lower()] == pytest.approx(float(row[name]), abs=1e-9)
+            assert 100 * record.values()[name.lower()] == pytest.approx(float(row[name]), abs=1e-9)
 
 
 def test_other_layouts_give_the_same_numbers(tree: Path) -> None:
@@ -240,7 +240,7 @@ def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch)
         shutil.rmtree(folder)
     common = ("--tree", tree, "--results", "exp", "--conf", conf)
     rated = {r.condition.name: r for r in evaluated(tree, conf).recognition}
-    assert len(rated) == 4 and not any(r.speaker_interval for r in rated.values())
+    assert len(rated) == 4 and not any("low" in r.find("wer") for r in rated.values())
     with monkeypatch.context() as patch:
         patch.setattr("privacy_eval.stages.privacy_metrics.can_align", lambda: False)
         done = cli("stage", "privacy-metrics", *common, "--bootstrap", 40)
@@ -250,10 +250,10 @@ def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch)
     assert cli("stage", "collect", *common).code == 0
     results = read_results(tree / "exp/privacy_eval/results.json")
     for record in results.recognition:
-        low, high = record.speaker_interval
-        assert low < record.line.wer < high
-        assert record.line == rated[record.condition.name].line
-        assert record.speakers is not None and sum(record.speakers.words) == record.line.words
+        row, line = record.find("wer"), line_of(record)
+        assert row["low"] < line.wer == row["value"] < row["high"]
+        assert line == line_of(rated[record.condition.name])
+        assert sum(record.facts["speakers"].words) == line.words
     rows = csv_rows(tree / "exp/privacy_eval/results.csv")
     assert all(row["low"] for row in rows if row["metric"].startswith("wer"))
     data = read_report_data(ReportSources((tree / "exp/privacy_eval/results.json",)))
@@ -269,8 +269,8 @@ def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch)
     done = cli("stage", "collect", *common)
     assert done.code == 0  # the transcripts are evaluated already
     for record in evaluated(tree, conf).recognition:
-        line = rated[record.condition.name].line
-        assert record.line == line and not record.speaker_interval
+        assert line_of(record) == line_of(rated[record.condition.name])
+        assert "low" not in record.find("wer")
         assert "text" in str(record.provenance["inputs"])
     text = tree / "exp/asr/libri_dev_asr_toy/text"
     text.write_text(text.read_text().replace("\n", " MORE\n", 1))
@@ -296,7 +296,7 @@ def test_empty_hypotheses_count_as_the_variant_of_the_tree(tree: Path) -> None:
         assert f"wer --variant {other}: 100.00 %" in done.err
         assert cli("stage", "collect", *common).code == 0
         results = read_results(tree / "exp/privacy_eval/results.json")
-        lines = {r.condition.name: r.line for r in results.recognition}
+        lines = {r.condition.name: line_of(r) for r in results.recognition}
         counts[conf] = lines["ASR-libri_dev_asr_toy"]
     assert counts["vpc2024"].substitutions == utterances
     assert counts["exact.yaml"].substitutions == 0

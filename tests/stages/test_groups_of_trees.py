@@ -309,10 +309,11 @@ def test_word_errors_of_groups_are_those_of_their_transcripts(words: Path, tmp_p
         data = words / "data" / c.name.removeprefix("ASR-").removesuffix("_toy")
         spoken = dict(line.split() for line in lines_of(data / "utt2spk"))
         present = {label_of[s] for s in spoken.values()} - {""}
-        assert {*record.groups["g"]} == present
-        for group, of in record.groups["g"].items():
+        of_groups = {row["group"]: row for row in record.measurements.select(group_by="g")}
+        assert {*of_groups} == present
+        for group, row in of_groups.items():
             own = {u for u, s in spoken.items() if label_of[s] == group}
-            assert of.n_speakers == len({spoken[u] for u in own})
+            assert row["n_speakers"] == len({spoken[u] for u in own})
             files = {"hypothesis": words / "exp/asr" / c.name.removeprefix("ASR-") / "text"}
             files["reference"] = data / "text"
             options: list[object] = ["--format", "json"]
@@ -320,8 +321,8 @@ def test_word_errors_of_groups_are_those_of_their_transcripts(words: Path, tmp_p
                 mine = (line for line in lines_of(path) if line.split()[0] in own)
                 options += [f"--{name}", lines_to(tmp_path / name, mine)]
             alone = json.loads(cli("wer", *options).out)
-            assert (of.rate, of.count) == (alone["wer"], alone["words"])
-            assert len(of.interval) == (2 if of.n_speakers > 3 else 0)
+            assert (row["value"], row["n_words"]) == (alone["wer"], alone["words"])
+            assert ("low" in row) == (row["n_speakers"] > 3)
 
 
 def test_word_errors_reach_csv_tables_report_and_gate(words: Path) -> None:
@@ -329,10 +330,10 @@ def test_word_errors_reach_csv_tables_report_and_gate(words: Path) -> None:
     results = ("--results", words / "out/results.json")
     record = read_results(words / "out/results.json").recognition[0]
     rows = [r for r in csv_rows(words / "out/results.csv") if r["metric"].startswith("wer")]
-    of = record.groups["g"]["a"]
+    of = record.find("wer", group_by="g", group="a")
     name = record.condition.name
     (row,) = (r for r in rows if (r["name"], r["group_by"], r["group"]) == (name, "g", "a"))
-    assert [float(row["value"]), row["low"]] == [of.rate, str((of.interval or ("",))[0])]
+    assert [float(row["value"]), row["low"]] == [of["value"], str(of.get("low", ""))]
     assert cli("tables", *results, "--formats", "txt", "--out", words / "tables").code == 0
     (table,) = (words / "tables").rglob("*_groups_0_wer.txt")
     assert "word error rates of transcripts" in table.read_text()
@@ -365,7 +366,7 @@ def test_word_errors_follow_the_labels(words: Path, tmp_path: Path) -> None:
     assert done.code == 0 and "speakers are in no group of g" in done.err
     assert cli("stage", "collect", *in_tree(tree)).code == 0
     results = read_results(tree / "out/results.json")
-    assert not any(r.groups for r in (*results.recognition, *results.verification))
+    assert not any([*r.group_columns] for r in (*results.recognition, *results.verification))
     (tree / "data/libri_dev_asr/utt2spk").unlink()
     done = cli("stage", "privacy-metrics", *in_tree(tree))
     assert done.code == 1 and "no utt2spk, required by groups of speakers" in done.err

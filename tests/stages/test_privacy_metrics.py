@@ -17,6 +17,7 @@ from support import (
     Tree,
     cli,
     lines_to,
+    models_of,
     ok,
     score_lines,
     snapshot,
@@ -452,8 +453,8 @@ def test_word_error_rates_are_collected(tree: Tree) -> None:
     (record,) = collected(tree).recognition
     c = record.condition
     assert (c.data_set, c.split, c.trial) == ("vctk", "dev", "anonymized")
-    assert (record.language_model, record.asr_model) == ("large", "original")
-    assert record.line.wer == 0.0525
+    assert models_of(record) == ("large", "original")
+    assert record.find("wer")["value"] == 0.0525
     assert record.provenance["inputs"] == {
         "exp/results-now/ASR-vctk_dev_asr_anon/WER": digest(path.read_bytes())
     }
@@ -469,7 +470,7 @@ def test_a_refused_word_error_rate_does_not_take_the_other_with_it(tree: Tree) -
     bad = good.replace("5.25", "0.01").replace("tglarge", "tgsmall")
     lines_to(tree.root / "exp/results-now/ASR-vctk_dev_asr_anon/WER", [bad, good])
     results = collected(tree)
-    assert [record.language_model for record in results.recognition] == ["large"]
+    assert [models_of(record)[0] for record in results.recognition] == ["large"]
     (reason,) = results.not_evaluated
     assert "WER:1: %WER 0.01 contradicts" in reason
     write_outputs(results, tree.root / "out")

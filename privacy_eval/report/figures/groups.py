@@ -9,9 +9,11 @@ from typing import TypeVar
 
 from matplotlib.figure import Figure as Canvas
 
+from ...numbers.cells import interval_of
 from ...numbers.groups import main_split, recognizer
 from ...numbers.report_data import ReportData
 from ...protocol.protocol import ORIGINAL, Protocol
+from ...results.measurements import PRESENT
 from ...results.records import IdentificationRecord, VerificationRecord
 from ...tree.conditions import Condition
 from . import style
@@ -104,18 +106,19 @@ def _linkage(data: ReportData, system: str, column: str) -> tuple[str, list[_Row
 def _words(data: ReportData, system: str, column: str) -> tuple[str, list[_Row]]:
     """Return the last split with word error rates of groups, and its anonymized sets."""
     protocol = data.protocol
-    records = [r for r in data.results.recognition if column in r.groups]
+    records = [r for r in data.results.recognition if column in r.group_columns]
     split = main_split(protocol, records)
     titles = {d.id: d.row_name(split) for d in protocol.recognition.data_sets}
     rows = []
     for r in records:
         c = r.condition
         if (c.system, c.split) == (system, split) and c.trial != ORIGINAL:
-            rates = [(name, of.rate, of.interval) for name, of in r.groups[column].items()]
-            groups = {name: (rate, bounds) for name, rate, bounds in rates if rate is not None}
-            words = (titles[c.data_set], recognizer(vars(r), protocol))
+            rates = r.measurements.select(group_by=column, value=PRESENT)
+            groups = {row["group"]: (row["value"], interval_of(row) or ()) for row in rates}
+            words = (titles[c.data_set], recognizer(r.facts, protocol))
+            whole = r.find("wer", group_by=None)
             label = "\n".join(style.escape_mathtext(text, 40) for text in words if text)
-            rows.append(_Row(label, groups, (r.line.wer, r.speaker_interval)))
+            rows.append(_Row(label, groups, (whole["value"], interval_of(whole) or ())))
     return split, rows
 
 

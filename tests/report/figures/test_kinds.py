@@ -15,7 +15,6 @@ from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics.amount import Amount, AmountCurve
 from privacy_eval.metrics.groups import GroupSummary, GroupValues
 from privacy_eval.metrics.identification import GroupLinkage
-from privacy_eval.metrics.utility import GroupRate
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
@@ -27,11 +26,11 @@ from privacy_eval.report.page import Section
 from privacy_eval.report.sections import report_sections
 from privacy_eval.results.records import (
     IdentificationRecord,
-    RecognitionRecord,
     Results,
     RowsRecord,
     SimilarityRecord,
     VerificationRecord,
+    facts_of_line,
 )
 from privacy_eval.tree.conditions import Condition
 
@@ -132,13 +131,17 @@ def test_groups_of_other_rates_are_drawn(data: dict[str, ReportData]) -> None:
         for r in data["identification"].results.identification
     )
     place = Condition(ODD, "", "ASR", "libri", "test", trial="anonymized")
-    rates = {
-        "a": GroupRate(0.1, 9, 2, (0.05, 0.2)),
-        ODD: GroupRate(0.2, 9, 1),
-        "c": GroupRate(None, 0, 0),
-    }
     line = WerLine(0.15, 3, 20, 1, 1, 1, "d", None, None)
-    words = RecognitionRecord(place, "tglarge", "original", line, groups={"accent": rates})
+    groups = [
+        {"metric": "wer", "value": rate, "group_by": "accent", "group": name} | more
+        for name, rate, more in (
+            ("a", 0.1, {"low": 0.05, "high": 0.2}),
+            (ODD, 0.2, {}),
+            ("c", None, {}),
+        )
+    ]
+    rows = [{"metric": "wer", "value": line.wer}, *groups]
+    words = rows_record("recognition", place, rows, **facts_of_line(line))
     results = Results(CONFIG, identification=found, recognition=(words,))
     drawings = list(KIND["groups"].figures(ReportData(results)))
     values = {}

@@ -12,7 +12,7 @@ from support import ROOT, Run, cli, lines_to, ok, run_program
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.files import digest
 from privacy_eval.protocol.protocol import ORIGINAL, AsvModel, Attacker, load_protocol
-from privacy_eval.simulate.speech import DemoSpeech, write_demo_speech
+from privacy_eval.speech.trees.demo_speech import DemoSpeech, write_demo_speech
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
 

@@ -9,8 +9,8 @@ from support import Run, cli, lines_to, ok, recording_to, refused
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.protocol.protocol import load_protocol
-from privacy_eval.tree.from_audio import PROTOCOL
-from privacy_eval.tree.speech_folder import read_speech_folder
+from privacy_eval.speech.trees.from_audio import PROTOCOL
+from privacy_eval.speech.trees.speech_folder import read_speech_folder
 
 #: Chapters of each speaker, with their numbers of utterances.
 CHAPTERS = {"11": {"1": 3, "2": 2, "3": 1}, "12": {"7": 2, "8": 4}, "13": {"5": 5}, "14": {"6": 4}}

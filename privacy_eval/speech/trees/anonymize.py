@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ..choices import grouped
-from ..errors import FIRST, PrivacyEvalError, abbreviate
-from ..io.data_dir import read_utt2spk
-from ..io.files import Inputs, file_names, read_bytes, relative
-from ..products.freshness import (
+from ...choices import grouped
+from ...errors import FIRST, PrivacyEvalError, abbreviate
+from ...io.data_dir import read_utt2spk
+from ...io.files import Inputs, file_names, read_bytes, relative
+from ...products.freshness import (
     NOTE,
     Content,
     Fingerprint,
@@ -31,11 +31,12 @@ from ..products.freshness import (
     Sources,
     bring_up_to_date,
 )
-from ..protocol.protocol import ANONYMIZED, COEFFICIENTS, Protocol
-from ..speech.audio import AudioReader, Samples, soundfile
-from ..speech.mcadams import COEFFICIENT, convert_to_int16, derive_coefficient
-from .access import TreeAccess
-from .options import McAdamsOptions
+from ...protocol.protocol import ANONYMIZED, COEFFICIENTS, Protocol
+from ...stages.access import TreeAccess
+from ...stages.options import McAdamsOptions
+from ..audio import AudioReader, Samples, soundfile
+from ..mcadams import COEFFICIENT, convert_to_int16, derive_coefficient
+from .recordings import audio_reader
 from .user_command import UserCommand
 
 #: Lists that are copied unchanged. Segments become recordings; trial keys are not copied.
@@ -254,7 +255,7 @@ def anonymize_tree(
             outcome.kept.append(out.name)
             continue
         mix = isinstance(anonymizer, McAdams) and anonymizer.variant == "2020"
-        reader = access.audio_reader(data, mix=mix)
+        reader = audio_reader(access, data, mix=mix)
         chosen = anonymizer
         if isinstance(chosen, McAdams):
             chosen = replace(chosen, data_set=name if chosen.per_set else "")

@@ -16,13 +16,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..choices import grouped
-from ..errors import PrivacyEvalError, abbreviate, counted, printable, refuse_names
-from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
-from ..io.files import opened, read_text
-from ..io.names import composed, composed_table
-from ..io.transcripts import read_transcripts
-from ..speech.audio import SUFFIXES, kind_of_audio
+from ...choices import grouped
+from ...errors import PrivacyEvalError, abbreviate, counted, printable, refuse_names
+from ...io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
+from ...io.files import opened, read_text
+from ...io.names import composed, composed_table
+from ...io.transcripts import read_transcripts
+from ..audio import SUFFIXES, kind_of_audio
 
 #: Tables of corpora: what separates their columns, and which of them is the gender.
 _TABLES = {"SPEAKERS.TXT": ("|", 1), "speaker-info.txt": (None, 2)}

@@ -11,19 +11,19 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cli.options import few_replicates, log, progress
 from ..errors import PrivacyEvalError, abbreviate, counted, located
 from ..io.data_dir import read_utt2spk
 from ..io.schema import read_options, to_plain
 from ..metrics.utility import SpeakerSums
-from ..speech.audio import Audio, AudioReader
-from ..speech.features import (
+from .audio import Audio, AudioReader
+from .features import (
     CHALLENGE_MFCC,
     CHALLENGE_VAD,
     MfccOptions,
     VadOptions,
     utterance_features,
 )
-from .options import few_replicates, log, progress
 
 T = TypeVar("T")
 Extracted = tuple[str, Iterator[tuple[str, NDArray[np.float32] | None]]]
@@ -45,7 +45,7 @@ def audio_reader(
 def kaldi_vectors(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
     """Return the digest of the network and the vectors of the utterances; with --allow-missing,
     log those that cannot be read."""
-    from ..speech.xvector import assumed_sizes, load_extractor, utterance_vectors
+    from .xvector import assumed_sizes, load_extractor, utterance_vectors
 
     options, vad = CHALLENGE_MFCC, CHALLENGE_VAD
     if arguments.mfcc_config is not None:
@@ -70,11 +70,9 @@ def kaldi_vectors(arguments: argparse.Namespace, reader: AudioReader) -> Extract
 def encoder_vectors(arguments: argparse.Namespace, reader: AudioReader) -> Extracted:
     """Return the digest of the encoder and the vectors of the utterances; utterances without
     vector are logged, and an error at the end without --allow-missing, unless they are crops."""
-    from ..speech.encoders import encode_utterances
-    from .inputs import chosen_encoder
+    from .encoders import EncoderChoice, encode_utterances
 
-    choice = chosen_encoder(arguments)
-    assert choice is not None
+    choice = EncoderChoice(arguments.encoder, arguments.front_end, arguments.cache)
     encoder = choice.load()
     refused: list[str] = []
 

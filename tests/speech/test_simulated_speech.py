@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from privacy_eval.io.files import write_text
-from privacy_eval.simulate.speech import RATE, draw_voice, mfcc_statistics_network, speak
 from privacy_eval.speech.features import mfcc, voice_activity
+from privacy_eval.speech.trees.demo_speech import RATE, draw_voice, mfcc_statistics_network, speak
 from privacy_eval.speech.xvector import load_extractor
 
 

@@ -13,7 +13,7 @@ from support import ODD_NAME, Run, cli, lines_to, ok, recording_to, refused, sna
 
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.speech.audio import AudioReader, resample
-from privacy_eval.tree.from_audio import PROTOCOL
+from privacy_eval.speech.trees.from_audio import PROTOCOL
 
 SPEAKERS = {"a": "f", "b": "f", "c": "m", "d": "m"}
 UTTERANCES = {f"{s}{n}": s for s in SPEAKERS for n in range(1, 6)}

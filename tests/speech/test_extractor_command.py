@@ -13,7 +13,7 @@ import pytest
 from support import ROOT, Run, cli, ok, refused, times
 
 from privacy_eval.io.vectors import read_vectors
-from privacy_eval.simulate.speech import DemoSpeech, write_demo_speech
+from privacy_eval.speech.trees.demo_speech import DemoSpeech, write_demo_speech
 
 pytest.importorskip("soundfile", reason="audio needs the extra speech")
 

@@ -19,17 +19,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import PrivacyEvalError, abbreviate, printable, shorten
-from ..io.files import Inputs, read_bytes, relative
-from ..io.transcripts import read_transcripts
-from ..products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
-from ..protocol.protocol import ORIGINAL, Protocol
-from ..tree.conditions import System, recognition_conditions
-from .access import Experiment, TreeAccess
-from .options import FOLDERS
+from ...errors import PrivacyEvalError, abbreviate, printable, shorten
+from ...io.files import Inputs, read_bytes, relative
+from ...io.transcripts import read_transcripts
+from ...products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
+from ...protocol.protocol import ORIGINAL, Protocol
+from ...stages.access import Experiment, TreeAccess
+from ...stages.options import FOLDERS
+from ...tree.conditions import System, recognition_conditions
+from .recordings import audio_reader
 
 if TYPE_CHECKING:
-    from ..speech.audio import AudioReader
+    from ..audio import AudioReader
 
 #: End of a command's messages that is kept.
 _LAST_BYTES = 1 << 16
@@ -220,14 +221,14 @@ class Recognition:
         )
         if not (self.data / "wav.scp").is_file():
             return product
-        reader = self.access.audio_reader(self.data)
+        reader = audio_reader(self.access, self.data)
         targets = {name: reader.target(name) for name in reader.ids}
         return replace(product, options={**product.options, "targets": targets})
 
     def find(self, inputs: Inputs) -> Sources:
         """Return the audio files, and those that the command names."""
         self.access.existing("speech", self.data / "wav.scp", self.data.name)
-        reader = self.access.audio_reader(self.data)
+        reader = audio_reader(self.access, self.data)
         return {**reader.existing_files(reader.ids), **self.command.sources()}
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
@@ -235,7 +236,7 @@ class Recognition:
         written = self.out / _WRITTEN
         self.access.check_inside(written)
         with self.command.output(self.data, written):
-            text, reader = written / TEXT, self.access.audio_reader(self.data)
+            text, reader = written / TEXT, audio_reader(self.access, self.data)
             if not text.is_file():
                 raise PrivacyEvalError(
                     f"the recognizer wrote no {{out}}/{TEXT}: {self.command.text}"

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..choices import ENCODERS, MODEL_NAMES
+from ..cli.options import Options, log, progress, use_one_thread
 from ..errors import PrivacyEvalError, abbreviate, counted, located, missing_library
-from ..options import choice, fill, flag, number, path, positive, value
+from ..options import choice, fill, flag, number, one_of, path, positive, value
 from ..stages.options import McAdamsOptions
 from ..version import ROOT
-from .options import Options, log, progress, use_one_thread
 
 if TYPE_CHECKING:
     from ..report.single_files import Found
-    from ..speech.utility import PhoneRecognizer
+    from .utility import PhoneRecognizer
 
 _SCP_BASE = "base folder of relative paths in wav.scp; default: . or else the data folder"
 _F0 = "data folder with wav.scp, or folder of <utterance>.f0 (Hz every 10 ms)"
@@ -49,9 +49,19 @@ _WHEEL = "its wheel, or the file inside, from a machine with network; default: p
 _EXTRACTOR = "folder of the extractor: final.raw, extract.config, min_chunk_size, max_chunk_size"
 _DITHER = "standard deviation of noise added to the samples; default: 0, or that of the file"
 _CROP = "of whole pieces of the utterances, <utterance>-c<k>, without the rest"
+_SPEAKERS = "speakers, half of them female (default: 20)"
+_TRAINING = "other speakers, to train back ends on (default: 60)"
+_UTTERANCES = "utterances per speaker (default: 10)"
+_SECONDS = "length of an utterance, 1 to 60 (default: 3)"
 _XVECTORS = "folder of xvector.scp, xvector.ark, spk_xvector.scp and spk_xvector.ark"
 _REFERENCE_TEXT = "Kaldi text file: references are the pronunciations of its words"
 _RECOGNIZED = "data folder of the original speech: references are its recognized phones"
+
+
+def _seconds(text: str) -> float:
+    if not 1 <= number(text) <= 60:
+        raise argparse.ArgumentTypeError("expected 1 to 60 seconds")
+    return number(text)
 
 
 def _percent(text: str) -> float:
@@ -83,6 +93,15 @@ VERBS: dict[str, Options] = {
         "--text": path("F", _TEXT),
         "--encoders": value("NAMES", _ENCODERS, default=""),
         "--allow-unusable": value("P", _UNUSABLE, type=_percent, default=5.0),
+    },
+    "demo-speech": {
+        "example": "audio --speakers 8 --utterances 6",
+        "shared": "seed",
+        "directory": path("DIR"),
+        "--speakers": value("N", _SPEAKERS, type=one_of(range(1001)), default=20),
+        "--training": value("N", _TRAINING, type=one_of(range(1001)), default=60),
+        "--utterances": value("N", _UTTERANCES, type=one_of(range(2, 1001)), default=10),
+        "--seconds": value("X", _SECONDS, type=_seconds, default=3.0),
     },
     "get-model": {
         "example": "ge2e",
@@ -147,7 +166,7 @@ VERBS: dict[str, Options] = {
 
 
 def run_data_dir(arguments: argparse.Namespace) -> int:
-    from ..tree.from_audio import AudioFolders, make_tree
+    from .trees.from_audio import AudioFolders, make_tree
 
     listed = arguments.utt2spk and (arguments.training_utt2spk or arguments.training is None)
     if listed and arguments.speaker_level:
@@ -160,7 +179,7 @@ def run_data_dir(arguments: argparse.Namespace) -> int:
         print(f"  data/{name}: {utterances} utterances of {speakers} speakers")
     print("\n".join(f"  {line}" for line in new.speakers))
     if arguments.model is not None:
-        from ..speech.xvector import assumed_sizes
+        from .xvector import assumed_sizes
 
         if text := assumed_sizes([path.name for path in arguments.model.iterdir()]):
             print(f"  {arguments.model}: {text}")
@@ -174,7 +193,8 @@ def _next(arguments: argparse.Namespace, is_outside: bool) -> list[str]:
     """Return the next steps for the user, as lines to print."""
     from ..asv.inputs import BACKEND_FILES
     from ..protocol.protocol import own_entry
-    from ..tree.from_audio import EXTRACTOR_FILES, MODEL, PROTOCOL
+    from .trees.from_audio import MODEL, PROTOCOL
+    from .xvector import EXTRACTOR_FILES
 
     tree = arguments.out
     needed = [EXTRACTOR_FILES[0], *(() if arguments.training else BACKEND_FILES)]
@@ -198,8 +218,16 @@ def _next(arguments: argparse.Namespace, is_outside: bool) -> list[str]:
     return [*(advice if missing else ()), f"Next: {shlex.join(command)}"]
 
 
+def run_demo_speech(arguments: argparse.Namespace) -> int:
+    from .trees.demo_speech import DemoSpeech, write_demo_speech
+
+    made = write_demo_speech(arguments.directory, fill(DemoSpeech, arguments), progress())
+    log(f"{arguments.directory}: {'created' if made else 'already exists'}")
+    return 0
+
+
 def run_get_model(arguments: argparse.Namespace) -> int:
-    from ..speech.models import check_models
+    from .models import check_models
 
     if arguments.check:
         check_models(arguments.names, cache=arguments.cache, files=not arguments.libraries)
@@ -214,7 +242,7 @@ def run_get_model(arguments: argparse.Namespace) -> int:
 
 def _get(name: str, more: list[str], arguments: argparse.Namespace) -> None:
     """Bring a model into the cache, and print its files."""
-    from ..speech.models import LIBRARIES, MODELS, cached_files, get_model, missing_packages
+    from .models import LIBRARIES, MODELS, cached_files, get_model, missing_packages
 
     model, cache, file = MODELS[name], arguments.cache, arguments.model_file
     log(f"privacy-eval: {model.title}, licence {model.licence}, {model.source}")
@@ -233,8 +261,8 @@ def _get(name: str, more: list[str], arguments: argparse.Namespace) -> None:
 def run_mcadams(arguments: argparse.Namespace) -> int:
     from ..products.freshness import Run
     from ..protocol.protocol import COEFFICIENTS
-    from ..stages.anonymize import McAdams, anonymize_data
-    from .audio import audio_reader, log_remarks
+    from .trees.anonymize import McAdams, anonymize_data
+    from .verb_inputs import audio_reader, log_remarks
 
     data, out, base = arguments.data, arguments.out, arguments.scp_base or Path()
     if os.path.realpath(data) == os.path.realpath(out):
@@ -261,7 +289,7 @@ def run_xvectors(arguments: argparse.Namespace) -> int:
 
     from ..asv.model_folder import save_vectors
     from ..io.data_dir import read_utt2spk, utterance_of
-    from .audio import audio_reader, encoder_vectors, kaldi_vectors, log_remarks
+    from .verb_inputs import audio_reader, encoder_vectors, kaldi_vectors, log_remarks
 
     utt2spk, base = arguments.data / "utt2spk", arguments.scp_base or Path()
     read_utt2spk(utt2spk)  # fail before the work, not after it
@@ -303,7 +331,7 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 def run_recognize(arguments: argparse.Namespace) -> int:
     from ..products.freshness import bring_up_to_date
     from ..stages.access import TreeAccess
-    from ..stages.user_command import Recognition, UserCommand
+    from .trees.user_command import Recognition, UserCommand
 
     base, out = arguments.scp_base or Path(), arguments.out
     command = UserCommand(arguments.recognizer, base, Path.cwd(), "recognizer")
@@ -326,8 +354,8 @@ def run_quality(arguments: argparse.Namespace) -> Found:
 
     from ..metrics.caveats import CAVEATS, LEVEL, MOST_LEVEL_DIFFERENCE, OTHER_LEVEL
     from ..report.single_files import Found, ends, number_table
-    from ..speech.utility import QUALITIES, level_db, load_dnsmos
-    from .audio import audio_reader, speaker_intervals, utterance_values
+    from .utility import QUALITIES, level_db, load_dnsmos
+    from .verb_inputs import audio_reader, speaker_intervals, utterance_values
 
     dnsmos = load_dnsmos(arguments.cache)
     reader = audio_reader(arguments, mix=True)
@@ -355,8 +383,8 @@ def _of_utterances(arguments: argparse.Namespace, values: Mapping[str, object]) 
 
 def run_phones(arguments: argparse.Namespace) -> Found:
     from ..report.single_files import Found, ends, number_table
-    from ..speech.utility import load_phone_recognizer, phone_errors
-    from .audio import audio_reader, speaker_intervals, utterance_values
+    from .utility import load_phone_recognizer, phone_errors
+    from .verb_inputs import audio_reader, speaker_intervals, utterance_values
 
     recognizer = load_phone_recognizer()
     reader = audio_reader(arguments, mix=True)
@@ -394,7 +422,7 @@ def _references(
 ) -> dict[str, list[str]]:
     """Return the reference phones of utterances."""
     from ..io.transcripts import read_transcripts
-    from .audio import audio_reader, utterance_values
+    from .verb_inputs import audio_reader, utterance_values
 
     if arguments.reference_text is not None:
         texts = read_transcripts(Path(arguments.reference_text))
@@ -408,7 +436,7 @@ def run_pitch(arguments: argparse.Namespace) -> Found:
     from ..io.data_dir import read_utt2spk
     from ..metrics.utility import mean_and_std, mismatched_pairs, pitch_correlation
     from ..report.single_files import Found, number_table
-    from ..speech.utility import tracks_of
+    from .utility import tracks_of
 
     original, anonymized = (
         tracks_of(

@@ -28,20 +28,21 @@ from typing import Any
 import numpy as np
 from tabulate import tabulate
 
-from ..asv.inputs import BACKEND_FILES
-from ..choices import ENCODERS, GENDERS, LEAST_FOLDS, LEAST_SPEAKERS, SPECTRUM, grouped
-from ..errors import InputWarning, PrivacyEvalError, UsageError, abbreviate, counted, printable
-from ..io.csv_text import csv_text
-from ..io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
-from ..io.files import atomic_folder, atomic_path, paths_outside, read_bytes, relative, write_text
-from ..io.names import composed, composed_table, look_alike
-from ..io.transcripts import read_transcripts
-from ..io.vectors import CONTROL
-from ..metrics.confidence import anticipated_interval
-from ..protocol.protocol import DEFAULT_CROP, ENCODERS_FOLDER, LDA_JOINT, OF_CROPS
-from ..speech.audio import CONVERTED, OTHER_LENGTH, AudioReader, soundfile
-from ..speech.audit import Recording, look_at
-from ..speech.encoders import EncoderChoice, check_encoders
+from ...asv.inputs import BACKEND_FILES
+from ...choices import ENCODERS, GENDERS, LEAST_FOLDS, LEAST_SPEAKERS, SPECTRUM, grouped
+from ...errors import InputWarning, PrivacyEvalError, UsageError, abbreviate, counted, printable
+from ...io.csv_text import csv_text
+from ...io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
+from ...io.files import atomic_folder, atomic_path, paths_outside, read_bytes, relative, write_text
+from ...io.names import composed, composed_table, look_alike
+from ...io.transcripts import read_transcripts
+from ...io.vectors import CONTROL
+from ...metrics.confidence import anticipated_interval
+from ...protocol.protocol import DEFAULT_CROP, ENCODERS_FOLDER, LDA_JOINT, OF_CROPS
+from ..audio import CONVERTED, OTHER_LENGTH, AudioReader, soundfile
+from ..audit import Recording, look_at
+from ..encoders import EncoderChoice, check_encoders
+from ..xvector import EXTRACTOR_FILES
 from .speech_folder import SpeechFolder, audio_files, read_speech_folder, refuse
 
 #: The protocol and the model folder in the new tree.
@@ -49,8 +50,6 @@ PROTOCOL, MODEL = "protocol.yaml", "exp/models/asv"
 ANON_SUFFIX = "_anon"
 #: What a recording without its counterpart lacks, by its suffix.
 _UNPAIRED = {"": "no anonymized copy", ANON_SUFFIX: "no original recording of this name"}
-#: Files of an x-vector extractor, the required one first.
-EXTRACTOR_FILES = ("final.raw", "extract.config", "min_chunk_size", "max_chunk_size")
 
 _ENROLLMENT, _TRAINING = "speech_enrolls", "speech_train"
 #: Lists in Kaldi's data folders that options name, too.

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from ..asv.inputs import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
-from ..asv.model_folder import save_vectors
-from ..errors import PrivacyEvalError, describe
-from ..io.files import Inputs, digest, read_bytes, relative
-from ..io.schema import read_options
-from ..io.vectors import FloatMatrix, Vectors, read_vectors, write_vectors
-from ..products.freshness import (
+from ...asv.inputs import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
+from ...asv.model_folder import save_vectors
+from ...errors import PrivacyEvalError, describe
+from ...io.files import Inputs, digest, read_bytes, relative
+from ...io.schema import read_options
+from ...io.vectors import FloatMatrix, Vectors, read_vectors, write_vectors
+from ...products.freshness import (
     Content,
     Fingerprint,
     MissingInput,
@@ -36,26 +36,27 @@ from ..products.freshness import (
     Sources,
     bring_up_to_date,
 )
-from ..protocol.protocol import CROPS
-from ..speech.audio import AudioReader
-from ..speech.encoders import Encoder, EncoderChoice, encode_utterances
-from ..speech.features import (
+from ...protocol.protocol import CROPS
+from ...stages.access import COMMAND, EXTRACTOR_ROLE, VECTORS_NOTE, AsvSystems, command_of
+from ...stages.asv_scores import vector_sets
+from ...stages.attackers import SECONDS
+from ..audio import AudioReader
+from ..encoders import Encoder, EncoderChoice, encode_utterances
+from ..features import (
     CHALLENGE_MFCC,
     CHALLENGE_VAD,
     MfccOptions,
     VadOptions,
     utterance_features,
 )
-from ..speech.xvector import (
+from ..xvector import (
     EXTRACTOR_FILES,
     Extractor,
     assumed_sizes,
     load_extractor,
     utterance_vectors,
 )
-from .access import COMMAND, EXTRACTOR_ROLE, VECTORS_NOTE, AsvSystems, command_of
-from .asv_scores import vector_sets
-from .attackers import SECONDS
+from .recordings import audio_reader, encoder_of
 from .user_command import UserCommand, check_written
 
 #: Kind of `MissingInput`.
@@ -92,7 +93,7 @@ def make_vectors(
     """
     names, folders = vector_sets(asv, attackers), asv.protocol.external_vector_folders
     shared = {
-        f: _Shared(asv, asv.encoder_of(f, cache) or (None if f in folders else encoder))
+        f: _Shared(asv, encoder_of(asv, f, cache) or (None if f in folders else encoder))
         for _, f in names
     }
     outcome = Outcome()
@@ -177,7 +178,7 @@ class _Shared:
     def reader(self, data: Path) -> AudioReader:
         if data not in self._readers:
             mix = self.encoder is not None
-            self._readers[data] = self.asv.access.audio_reader(data, mix=mix)
+            self._readers[data] = audio_reader(self.asv.access, data, mix=mix)
         return self._readers[data]
 
     def extractor_files(self, folder: Path) -> dict[str, Path]:
@@ -459,7 +460,7 @@ class _Extraction(VectorSet):
 
     @cached_property
     def reader(self) -> AudioReader:
-        return self.asv.access.audio_reader(self.data)
+        return audio_reader(self.asv.access, self.data)
 
     def product(self) -> Product:
         targets = {name: self.reader.target(name) for name in self.reader.ids}

@@ -14,10 +14,10 @@ from support import ROOT, Run, cli, lines_to, ok, refused, snapshot, times
 from privacy_eval.io.files import Inputs, digest
 from privacy_eval.io.vectors import read_vectors
 from privacy_eval.results.json_store import read_results
-from privacy_eval.simulate.speech import DemoSpeech, write_demo_speech
 from privacy_eval.speech.audio import AudioReader
 from privacy_eval.speech.encoders import EncoderChoice
-from privacy_eval.stages.xvectors import network_source
+from privacy_eval.speech.trees.demo_speech import DemoSpeech, write_demo_speech
+from privacy_eval.speech.trees.xvectors import network_source
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
 

@@ -16,17 +16,17 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..choices import grouped
-from ..errors import PrivacyEvalError, abbreviate, counted, located
-from ..io.data_dir import read_utt2spk
-from ..io.files import Inputs, digest, file_names
-from ..io.schema import SPARSE, from_plain, load_json, to_plain
-from ..products.freshness import (
+from ...choices import grouped
+from ...errors import PrivacyEvalError, abbreviate, counted, located
+from ...io.data_dir import read_utt2spk
+from ...io.files import Inputs, digest, file_names
+from ...io.schema import SPARSE, from_plain, load_json, to_plain
+from ...products.freshness import (
     NOTE,
     Content,
     Fingerprint,
@@ -38,21 +38,21 @@ from ..products.freshness import (
     Sources,
     bring_up_to_date,
 )
-from ..protocol.protocol import ANONYMIZED, MEASURED, ORIGINAL, Measure
-from ..results.record_files import record_text
-from ..tree.conditions import Condition, measure_conditions
-from ..version import __version__
-from .access import VECTORS_NOTE, AsvSystems, Experiment, TreeAccess
-from .asv_scores import vector_folders
-from .options import MeasureOptions
-from .records import Recorded, note_of
+from ...protocol.protocol import ANONYMIZED, MEASURED, ORIGINAL, Measure
+from ...results.record_files import record_text
+from ...stages.access import VECTORS_NOTE, AsvSystems, Experiment, TreeAccess, owners_of
+from ...stages.asv_scores import vector_folders
+from ...stages.options import MeasureOptions
+from ...stages.records import Recorded, note_of
+from ...tree.conditions import Condition, measure_conditions
+from .recordings import audio_reader
 
 if TYPE_CHECKING:
-    from ..metrics.registry import MetricDescription
-    from ..results.records import MeasureRecord, RowsRecord
-    from ..speech.audio import Audio, AudioFolders, AudioReader
-    from ..speech.audit import AuditedUtterance
-    from ..speech.utility import PhoneRecognizer
+    from ...metrics.registry import MetricDescription
+    from ...results.records import RowsRecord
+    from ..audio import Audio, AudioFolders, AudioReader
+    from ..audit import AuditedUtterance
+    from ..utility import PhoneRecognizer
 
 #: Sources of measures that networks compute here.
 QUALITY, PHONES, PHONES_TEXT = MEASURED
@@ -141,7 +141,7 @@ class _Speech:
     cache: Path | None
 
     def product(self) -> Product:
-        from ..speech.models import MODELS
+        from ..models import MODELS
 
         targets = {name: self.reader.target(name) for name in self.utterances}
         model = [file.sha256 for file in MODELS[_NETWORKS[self.network]].files]
@@ -185,7 +185,7 @@ class _Speech:
 def _network(name: str, cache: Path | None) -> Callable[[Audio], object]:
     """Load a network, once per process."""
     if name == QUALITY:
-        from ..speech.utility import load_dnsmos
+        from ..utility import load_dnsmos
 
         return load_dnsmos(cache).rate
     recognizer = _phone_recognizer()
@@ -194,7 +194,7 @@ def _network(name: str, cache: Path | None) -> Callable[[Audio], object]:
 
 @functools.cache
 def _phone_recognizer() -> PhoneRecognizer:
-    from ..speech.utility import load_phone_recognizer
+    from ..utility import load_phone_recognizer
 
     return load_phone_recognizer()
 
@@ -227,7 +227,7 @@ def _speech_products(
         if not all((data / name).is_file() for name in ("wav.scp", "utt2spk")):
             continue  # the record says so
         try:
-            reader, speakers = access.audio_reader(data, mix=True), _speakers(access, folder)
+            reader, speakers = audio_reader(access, data, mix=True), _speakers(access, folder)
         except PrivacyEvalError as error:
             failed[folder] = str(error)
             continue
@@ -314,7 +314,7 @@ class _SetRecord(Recorded):
             yield f"{prefix}speaker {speaker}", path
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
-        from ..metrics.caveats import LEVEL
+        from ...metrics.caveats import LEVEL
 
         counts: dict[str, int] | None = None
         left_out = 0
@@ -341,10 +341,9 @@ class _SetRecord(Recorded):
         counts: Mapping[str, int] | None,
         left_out: int,
         made_of: Fingerprint,
-    ) -> MeasureRecord:
-        from ..io.user_metrics import check_descriptions
-        from ..metrics.utility import SpeakerSums
-        from ..results.records import MeasureRecord
+    ) -> RowsRecord:
+        from ...io.user_metrics import check_descriptions
+        from ...metrics.utility import SpeakerSums
 
         options, of_first = self.options, next(iter(values.values()))
         sums: dict[str, SpeakerSums] = {}
@@ -356,24 +355,21 @@ class _SetRecord(Recorded):
                 for key, of in values.items()
             }
         intervals = {key: of.bootstrap().interval("rate") for key, of in sums.items()}
+        bounds = {key: {"low": i.low, "high": i.high} for key, i in intervals.items()}
         total = sum(counts.values()) if counts is not None else len(of_first)
         if not total:
             raise PrivacyEvalError(f"{self.condition.name}: the references have no phones")
-        record = MeasureRecord(
-            self.condition,
-            self.source,
-            {key: math.fsum(of.values()) / total for key, of in values.items()},
-            n_utterances=len(of_first),
-            utterances_left_out=left_out,
-            speaker_intervals={key: (i.low, i.high) for key, i in intervals.items()},
-            speakers=sums,
-            provenance={"version": __version__, **made_of.provenance()},
-        )
-        if self.measure is not None:
-            record = replace(record, described={self.measure.id: described(self.measure)})
-            check_descriptions(record.described, f"measures: {self.measure.id}")
-        record.check()
-        return record
+        facts = {
+            "source": self.source,
+            "n_utterances": len(of_first),
+            "utterances_left_out": left_out,
+            "speakers": sums or None,
+        }
+        means = {key: math.fsum(of.values()) / total for key, of in values.items()}
+        kept = {} if self.measure is None else {self.measure.id: described(self.measure)}
+        check_descriptions(kept, f"measures: {self.measure and self.measure.id}")
+        rows = [{"metric": k, "value": v, **bounds.get(k, {})} for k, v in means.items()]
+        return self.record_of("measures", rows, made_of, facts=facts, described=kept)
 
     def _read(self, paths: Paths, prefix: str) -> UtteranceMeasures:
         """Read what the network said of all speakers whose role begins with a prefix."""
@@ -394,8 +390,8 @@ class _SetRecord(Recorded):
         self, measured: UtteranceMeasures, inputs: Inputs, paths: Paths
     ) -> tuple[dict[str, float], dict[str, int]]:
         """Count errors and phones of the reference by utterance."""
-        from ..io.transcripts import read_transcripts
-        from ..speech.utility import phone_errors
+        from ...io.transcripts import read_transcripts
+        from ..utility import phone_errors
 
         if self.source == PHONES_TEXT:
             pronounce = _phone_recognizer().pronounce
@@ -420,7 +416,7 @@ class _SetRecord(Recorded):
 
     def _external(self, inputs: Inputs, paths: Paths) -> tuple[dict[str, dict[str, float]], int]:
         """Read the values of another tool, of the utterances of the trial set."""
-        from ..io.user_tables import read_measures
+        from ...io.user_tables import read_measures
 
         assert self.measure is not None
         path, column = paths["measure"], self.measure.column
@@ -448,7 +444,7 @@ class _SetRecord(Recorded):
 
 def described(measure: Measure) -> MetricDescription:
     """Describe another tool's measure for results files."""
-    from ..metrics.registry import MetricDescription
+    from ...metrics.registry import MetricDescription
 
     return MetricDescription(
         "measures",
@@ -494,7 +490,7 @@ def audio_folders(asv: AsvSystems, owners: Mapping[str, str]) -> Iterator[tuple[
 
     `owners`: anonymization suffixes to the system that uses each, or "".
     """
-    from ..speech.audio import AudioFolders
+    from ..audio import AudioFolders
 
     access, protocol = asv.access, asv.protocol
     trial_sets = list(protocol.trial_sets())
@@ -508,14 +504,6 @@ def audio_folders(asv: AsvSystems, owners: Mapping[str, str]) -> Iterator[tuple[
                     chosen[one] = AudioFolders(original, copy, access.tree, access.allow_outside)
                     break
         yield from ((team, pair) for pair in chosen.values())
-
-
-def owners_of(systems: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return anonymization suffixes to the system that alone uses each, or "", from pairs of
-    suffix and system."""
-    pairs = list(systems)
-    suffixes = [suffix for suffix, _ in pairs]
-    return {suffix: name if suffixes.count(suffix) == 1 else "" for suffix, name in pairs}
 
 
 def plan_audits(experiment: Experiment, every: bool | None = None) -> Iterator[Product]:
@@ -614,7 +602,7 @@ class _Audit(Recorded):
         return {role: data / name / "wav.scp" for role, name in names.items()}
 
     def make(self, *_: object) -> Content:
-        from ..speech.audit import RAW, audit_audio
+        from ..audit import RAW, audit_audio
 
         if self.pair is None:
             raise PrivacyEvalError(f"{self.path}: audit the audio again (check --audio)")
@@ -627,8 +615,7 @@ class _Audit(Recorded):
 
     def record(self, audited: Sequence[AuditedUtterance]) -> RowsRecord:
         """Summarize what an audit found."""
-        from ..results.measurements import measured
-        from ..speech.audit import RAW
+        from ..audit import RAW
 
         counts = Counter(problem for one in audited for problem in one.problems)
         raw = [one for one in audited if RAW in one.problems]
@@ -639,7 +626,7 @@ class _Audit(Recorded):
             "raw_seconds": float(sum(one.raw.seconds for one in raw if one.raw is not None)),
             "problems": dict(sorted(counts.items())),
         }
-        rows = [measured("raw_utterances", len(raw), trial=ANONYMIZED)]
+        rows = [{"metric": "raw_utterances", "value": len(raw), "trial": ANONYMIZED}]
         return self.record_of("audio", rows, facts=facts)
 
 

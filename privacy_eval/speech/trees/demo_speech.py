@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 from scipy.signal import istft, stft
 
-from ..io.files import write_text
-from ..speech.audio import soundfile
-from .folders import marked_folder, simulate_words
+from ...io.files import write_text
+from ...simulate.folders import marked_folder, simulate_words
+from ..audio import soundfile
 
 Array = NDArray[np.float64]
 
@@ -220,14 +220,6 @@ def mfcc_statistics_network() -> str:
     recognizer for real speech.
     """
     return _TEXT.format(d=_DIMENSION, statistics=2 * _DIMENSION + 1, window=_WINDOW)
-
-
-#: Allowed sizes of simulated speech.
-SPEECH_SIZES = {
-    "speakers": range(0, 1001),
-    "training": range(0, 1001),
-    "utterances": range(2, 1001),
-}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from support import Run, cli, csv_rows, ok, recording_to, refused
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.speech.audio import kind_of_audio, read_recording
 from privacy_eval.speech.audit import look_at
-from privacy_eval.tree.from_audio import PROTOCOL
+from privacy_eval.speech.trees.from_audio import PROTOCOL
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from support import Run, cli, csv_rows, ok, refused
+from support import Run, cli, csv_rows, ok, refused, with_facts, with_row
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.errors import OPTIONAL, UsageError, missing_library
@@ -28,7 +28,7 @@ from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results
 from privacy_eval.speech import utility
 from privacy_eval.speech.audio import Audio
-from privacy_eval.stages import measures
+from privacy_eval.speech.trees import measures
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
 pytest.importorskip("kaldialign", reason="the extra wer is not installed")
@@ -160,7 +160,7 @@ def test_measures_reach_results_and_tables(measured: Tree) -> None:
     quality = {
         (r.condition.gender, r.condition.trial): r
         for r in results.measures
-        if r.source == "quality" and r.condition.split == "test"
+        if r.facts["source"] == "quality" and r.condition.split == "test"
     }
     counts = [
         len([u for u, s in tree.utterances(SETS[2]) if s == speaker])
@@ -168,10 +168,10 @@ def test_measures_reach_results_and_tables(measured: Tree) -> None:
     ]
     expected = sum(n * (3 + 0.01 * i) for i, n in enumerate(counts)) / sum(counts)
     record = quality["f", "original"]
-    assert record.values["dnsmos_ovrl"] == pytest.approx(expected)
-    low, high = record.speaker_intervals["dnsmos_ovrl"]
-    assert 3 <= low <= expected <= high <= 3.03
-    per = [r.values for r in results.measures if r.source == "phones"]
+    assert record.values()["dnsmos_ovrl"] == pytest.approx(expected)
+    row = record.find("dnsmos_ovrl")
+    assert 3 <= row["low"] <= expected <= row["high"] <= 3.03
+    per = [r.values() for r in results.measures if r.facts["source"] == "phones"]
     assert per == [{"per_original": 1.0}] * 8
     rows = csv_rows(tree.out / "results.csv")
     (row,) = [r for r in rows if (r["metric"], r["name"]) == ("dnsmos_ovrl", f"{SETS[2]}_B1")]
@@ -234,8 +234,10 @@ def test_refused_utterances_and_changed_speech(tree: Tree) -> None:
     run = tree.run("measures", "--quality")
     assert run.code == 1 and utterance in run.err and "14 computed" in run.out
     ok(tree.run("measures", "--quality", "--allow-missing"))
-    partial = [r for r in tree.collect().measures if r.utterances_left_out]
-    assert [(r.condition.name, r.utterances_left_out) for r in partial] == [(SETS[0], 1)] * 2
+    partial = [r for r in tree.collect().measures if r.facts["utterances_left_out"]]
+    assert [(r.condition.name, r.facts["utterances_left_out"]) for r in partial] == [
+        (SETS[0], 1)
+    ] * 2
     tree.speak(SETS[0], "", 310)
     assert "2 computed" in tree.run("measures", "--quality").out
 
@@ -301,7 +303,7 @@ def test_phones_of_transcripts(tree: Tree) -> None:
         ]
         (tree.root / "data" / name / "text").write_text("".join(text))
     ok(tree.run("measures", "--phones", "--phone-reference", "text"))
-    per = {(r.condition.trial, r.values["per"]) for r in tree.collect().measures}
+    per = {(r.condition.trial, r.values()["per"]) for r in tree.collect().measures}
     assert per == {("original", 0.1), ("anonymized", 1.0)}
 
 
@@ -319,7 +321,7 @@ def test_other_tools_measures_of_the_protocol(tree: Tree) -> None:
     run = tree.run("measures", "--bootstrap", 60)
     assert run.code == 0 and "16 computed" in run.out, run.err
     results = tree.collect()
-    assert {r.values["nisqa"] for r in results.measures} == {4, 3.5}
+    assert {r.values()["nisqa"] for r in results.measures} == {4, 3.5}
     assert json.loads(to_json(results))["metrics"]["nisqa"]["title"] == "NISQA"
     data = shown(tree.out / "results.json")
     assert "NISQA (higher is better)" in utility_tables(data)[0].caption
@@ -356,12 +358,12 @@ def test_damaged_records_are_refused(measured: Tree) -> None:
     results = read_results(measured.out / "results.json")
     first = results.measures[0]
     for wrong in (
-        replace(first, values={**first.values, "dnsmos_ovrl": 9}),
-        replace(first, values={"eer": 0.1}),
-        replace(first, values={**first.values, "dnsmos_ovrl": 1.0}),
-        replace(first, n_utterances=0),
-        replace(first, speaker_intervals={"dnsmos_ovrl": (3.0, 2.0)}),
-        replace(first, speaker_intervals={"per": (0.0, 1.0)}),
+        with_row(first, "dnsmos_ovrl", value=9),
+        with_row(first, "dnsmos_ovrl", metric="eer", value=0.1),
+        with_row(first, "dnsmos_ovrl", value=1.0),
+        with_row(first, "dnsmos_ovrl", low=3.0, high=2.0),
+        with_facts(first, n_utterances=0),
+        with_facts(first, speakers={"per": first.facts["speakers"]["dnsmos_ovrl"]}),
     ):
         with pytest.raises(PrivacyEvalError):
             replace(results, measures=(wrong, *results.measures[1:])).check()

@@ -1,0 +1,30 @@
+"""The wing of speech: audio, features, networks, and what they make of a tree."""
+
+from ..wings import Wing
+
+_HERE = __name__.rpartition(".")[0]
+_TREES = f"{_HERE}.trees"
+_VERBS = {
+    "data-dir": "create a tree from folders of audio: data folders, trials, protocol",
+    "demo-speech": "simulate folders of speech",
+    "get-model": "download a pretrained model, pinned and checked, into the user's cache",
+    "mcadams": "anonymize the speech of a data folder by the McAdams coefficient (baseline B2)",
+    "xvectors": "extract the x-vectors of a data folder with Kaldi's networks, or an encoder's",
+    "recognize": "transcribe speech with a recognizer of your own, for word error rates",
+    "quality": "predict the quality of speech (DNSMOS), with intervals over speakers",
+    "phones": "compute phone error rates of speech, with intervals over speakers",
+    "pitch": "compute the pitch correlation of original and anonymized speech",
+}
+_STAGES = ("anonymize", "xvectors", "recognize", "measures")
+
+WING = Wing(
+    "speech",
+    verbs={verb: (f"{_HERE}.verbs", what) for verb, what in _VERBS.items()},
+    provides={
+        **{name: f"{_TREES}.runs:{name}" for name in _STAGES},
+        "audit": f"{_TREES}.audit:audit",
+        "records of measures": f"{_TREES}.measures:plan_measures",
+        "records of audio": f"{_TREES}.measures:plan_audits",
+        "durations": f"{_TREES}.recordings:read_seconds",
+    },
+)
