@@ -17,19 +17,26 @@ from pathlib import Path
 _FOLDER = Path(__file__).parent
 _IMPORT = re.compile(r"^from (\.\S+) import (\w+) as (\w+)$", re.MULTILINE)
 
-#: Module and name in it by public name, but for those of wings that are not there.
+#: Module and name in it by public name.
 _PUBLIC = {
     public: (module, name)
     for module, name, public in _IMPORT.findall(
         Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     )
-    if (_FOLDER / module.split(".")[1]).is_dir() or module.count(".") == 1
+}
+#: Those of wings that are not there, with the wing.
+_ABSENT = {
+    public: module.split(".")[1]
+    for public, (module, _) in _PUBLIC.items()
+    if module.count(".") > 1 and not (_FOLDER / module.split(".")[1]).is_dir()
 }
 
-__all__ = sorted(_PUBLIC)
+__all__ = sorted(_PUBLIC.keys() - _ABSENT.keys())
 
 
 def __getattr__(name: str) -> object:
+    if name in _ABSENT:
+        raise AttributeError(f"{__name__}.{name}: the wing {_ABSENT[name]} is not installed")
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _PUBLIC[name]

@@ -33,7 +33,7 @@ _INSTALLED = re.compile(r"^\[privacy_eval\.wings\]\n((?:[^\[].*\n?)*)", re.MULTI
 _IN_SOURCE = re.compile(r"^privacy_eval\.wings =\n((?: .*\n?)*)", re.MULTILINE)
 _ENTRY = re.compile(r"^\s*([\w.-]+)\s*=\s*([\w.]+)\s*:\s*(\w+)", re.MULTILINE)
 
-#: The stages that recipes run by number, and so with those of wings (2024's: the last two).
+#: The stages that recipes run by number, and so with those of wings.
 NUMBERS = (5, 6, 7)
 
 #: Ends messages about names that wings may add.
@@ -88,8 +88,9 @@ class Wing:
         The module with options and function of each, as those in `cli`, and what it does.
     tables : tuple of Path
         Files of entries of tables.
-    figures : mapping of str to (str, str)
-        The module with the function `figures`, and the title of the section.
+    figures : mapping of str to tuple of str
+        Of each kind the function, a reference: of `ReportData`, its drawings; the title of the
+        section; `curves` or `conventional` if they are, see `report.figures.FigureKind`.
     sections : mapping of str to Reference
         Sections of the report by title, which none of the core's has: of `ReportData`, their
         sentences.
@@ -110,7 +111,7 @@ class Wing:
     stages: Mapping[str, Stage] = field(default_factory=dict)
     verbs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     tables: tuple[Path, ...] = ()
-    figures: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    figures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sections: Mapping[str, Reference] = field(default_factory=dict)
     inserts: Mapping[str, Reference] = field(default_factory=dict)
     provides: Mapping[str, Reference] = field(default_factory=dict)
@@ -258,6 +259,10 @@ def _check(wing: Wing) -> None:
         if stage.options is not None and not is_dataclass(stage.options):
             found = _shown(stage.options)
             raise PrivacyEvalError(f"{where}: options: expected a dataclass, found {found}")
+    for name, kind in wing.figures.items():
+        if len(kind) < 2 or not {*kind[2:]} <= {"curves", "conventional"}:
+            expected = "expected a function, a title and perhaps curves or conventional, found "
+            raise PrivacyEvalError(f"wing {wing.name}: figures: {name}: {expected}{_shown(kind)}")
     for key, entry in wing.metrics.items():
         if not isinstance(function := entry.get("function"), str):
             expected = "function: expected 'MODULE:NAME', found "

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from preloaded import preloaded
 
+from privacy_eval.wings import absent
+
 # Before NumPy is loaded: threads of several processes would wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -52,6 +54,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for mark in item.iter_markers("wing"):
+            if mark.args[0] in absent():
+                item.add_marker(pytest.mark.skip(f"needs the wing {mark.args[0]}"))
+
     def place(item: pytest.Item) -> int:
         name = item.path.name
         return _FIRST.index(name) if name in _FIRST else len(_FIRST)

@@ -34,16 +34,17 @@ from privacy_eval.cli.stages import stage_options
 from privacy_eval.io.vectors import write_matrix, write_plda, write_vector, write_vectors
 from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics import describe
+from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.numbers.cells import Cells, at
 from privacy_eval.numbers.challenge_averages import challenge_averages
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.products.freshness import Outcome, Product, write_set
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
-from privacy_eval.report.declared import bundled_entries, declared_tables
 from privacy_eval.report.figures import drawing
+from privacy_eval.report.system_tables import system_tables
 from privacy_eval.report.table import Table
 from privacy_eval.results.challenge_text import import_results_txt
-from privacy_eval.results.measurements import Measurements, Row
+from privacy_eval.results.measurements import PRESENT, Measurements, Row, rows_of_values
 from privacy_eval.results.outputs import output_files
 from privacy_eval.results.record_files import RESULTS_NOTE
 from privacy_eval.results.records import (
@@ -133,6 +134,27 @@ def with_line(record: RowsRecord, **values: Any) -> RowsRecord:
 def models_of(record: RowsRecord) -> tuple[str | None, str | None]:
     """The language model and the recognizer of a record."""
     return record.facts.get("language_model"), record.facts.get("asr_model")
+
+
+def similarity_record(
+    condition: Condition,
+    metrics: Mapping[str, Mapping[str, float]],
+    speakers: Iterable[SpeakerSimilarity] = (),
+    **facts: object,
+) -> RowsRecord:
+    """A record of voice similarity: values by variant, and speakers of the exact one."""
+    rows = [row for v, values in metrics.items() for row in rows_of_values(values, variant=v)]
+    for of in speakers:
+        known = {name: value for name, value in vars(of).items() if value is not None}
+        values = {name: value for name, value in known.items() if name != "speaker"}
+        rows += rows_of_values(values, variant="exact", speaker=of.speaker, n_speakers=1)
+    return rows_record("similarity", condition, rows, **facts)
+
+
+def speaker_values(record: RowsRecord, metric: str) -> dict[str, float]:
+    """Values of speakers, in the order of the record."""
+    rows = record.measurements.select(metric=metric, speaker=PRESENT)
+    return {row["speaker"]: row["value"] for row in rows}
 
 
 def recognized(condition: Condition, line: WerLine, **facts: object) -> RowsRecord:
@@ -527,7 +549,8 @@ def cells_of(text: str, table: str) -> list[dict[str, str]]:
 
 def declared_table(results: Results, name: str) -> Table:
     """The table of an entry of conf/tables/system.yaml."""
-    tables = declared_tables(ReportData(results), bundled_entries("system"), "B1")
+    data = ReportData(results)
+    tables = system_tables(data, *next(iter(data.by_folder)))
     return next(table for table in tables if table.name == name)
 
 

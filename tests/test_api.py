@@ -24,6 +24,16 @@ from privacy_eval.results.outputs import to_csv
 LAZY = sorted(set(pe.__all__) - {"PrivacyEvalError", "__version__"})
 
 
+def test_a_name_of_a_wing_that_is_not_there_names_the_wing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(pe._ABSENT, "lda", "attackers")
+    monkeypatch.delitem(vars(pe), "lda", raising=False)
+    with pytest.raises(AttributeError, match=r"privacy_eval\.lda: the wing attackers"):
+        _ = pe.lda
+    assert not hasattr(pe, "lda")
+
+
 def test_api_has_the_documented_names() -> None:
     assert set(LAZY) >= {
         *("TrialScores", "evaluate", "score_metrics", "METRICS", "rocch_eer", "kaldi_eer"),

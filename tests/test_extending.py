@@ -20,7 +20,7 @@ BLOCK = re.compile(
 #: What the tests of each kind are.
 TESTS = (
     "privacy_eval/metrics/overlap.py",
-    "tests/metrics/test_arguments.py",
+    "tests/test_arguments.py",
     "tests/metrics/test_registry.py",
     "tests/report/test_new_metrics.py",
     "tests/io/test_score_formats.py",

@@ -16,9 +16,8 @@ PACKAGE = Path(privacy_eval.__file__).parent
 #: From the top down. What stands in one line does not know of each other.
 ROOMS = (
     ("study",),
-    ("attackers", "listening", "speech"),
+    ("attackers", "compat", "curves", "editions", "listening", "organizers", "scale", "speech"),
     ("cli",),
-    ("compat", "check"),
     ("report",),
     ("numbers", "simulate", "stages"),
     ("results",),

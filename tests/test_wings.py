@@ -161,7 +161,7 @@ def test_results_are_read_without_the_wing(tree: Path) -> None:
 
 FIGURE = """
 from privacy_eval.wings import Wing
-WING = Wing("other", figures={"spread": ("odd", "Spread of scores")})
+WING = Wing("other", figures={"spread": ("odd:figures", "Spread of scores")})
 
 def figures(data):
     from matplotlib.figure import Figure
@@ -284,7 +284,9 @@ def made_with(option: str) -> str:
         (added(stage("own", 7, 1)), "own: options: expected type | None, found 1"),
         (added(stage("own", 7, "int")), "own: options: expected a dataclass"),
         (added("sections={'Published systems': 'odd:f'}"), "sections: the core has 'Published"),
-        (added("sections={'Voice similarity': 'odd:f'}"), "sections: the core has 'Voice sim"),
+        (added("figures={'a': ('odd:f',)}"), "figures: a: expected a function, a title"),
+        (added("figures={'a': ('odd:f', 'All', 'curve')}"), "perhaps curves or conventional"),
+        (added("sections={'Privacy and utility': 'odd:f'}"), "sections: the core has 'Priv"),
         (made_with("out"), "wing other: stages: own: options: the recipe has --out; rename"),
         (made_with("system"), "wing other: stages: own: options: the recipe has --system"),
         (made_with("seed"), "wing other: stages: own: options: the recipe has --seed"),

@@ -95,6 +95,16 @@ class SimilarityResult(Printed):
             for metric, value in similarity_metrics(similarity).items()
         ]
 
+    def speaker_rows(self) -> list[dict[str, Any]]:
+        """Return the results by speaker as rows of numbers, the least protected first."""
+        return [
+            {"variant": self.speakers_variant, "speaker": of.speaker, "n_speakers": 1}
+            | {"metric": metric, "value": value}
+            for of in self.speaker_results
+            for metric, value in vars(of).items()
+            if metric != "speaker" and value is not None
+        ]
+
     def arrays(self) -> dict[str, Any]:
         """Return the matrices of every variant, for the figures."""
         arrays: dict[str, Any] = {"speakers": np.array(self.speakers)}

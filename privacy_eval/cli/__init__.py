@@ -43,19 +43,14 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "evaluate single files": {
         "metrics": "compute the privacy metrics of one score file",
-        "count": "count scores in a table that adds up over files, machines and jobs",
-        "merge": "add counts of parts of the scores",
-        "zebra": "compute the ZEBRA metrics and profile of one score file",
         "wer": "compute word error rates of transcripts, with intervals over speakers",
         "uar": "compute emotion recognition recalls (UAR) from predictions",
         "attributes": "infer gender or another attribute of speakers from x-vectors",
     },
     "evaluate a tree": {
-        "unpack-submissions": "unpack the zips of submissions, each into a folder of its own",
         "stage": "run a stage of the recipe: privacy-eval stage NAME|NUMBER",
     },
     "stages of the recipe (*: also a verb on single files)": {
-        "check": "check a tree: missing inputs, original/anonymized mismatches, implausible scores",
         "train-backend": "train PLDA back ends on x-vectors",
         "subsets": "make the evaluation subsets of the data folders",
         "anonymize": "anonymize the data folders of a tree with baseline B2 or an external command",
@@ -71,7 +66,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "tables": "write LaTeX, Markdown, text and CSV tables",
         "figures": "draw figures as PNG and PDF, and curves also as pgfplots",
         "report": "write one HTML file with tables, figures and provenance",
-        "import": "convert the results files of a challenge to results.json",
         "export": "convert results.json to results.txt, CSV or averages",
         "gate": "judge results by the rules of a policy: pass, fail or undecided",
     },
@@ -88,12 +82,11 @@ PURPOSES = {name: purpose for names in GROUPS.values() for name, purpose in name
 
 #: The verbs on single files, and others that need no tree, by module.
 MODULES = {
-    "begin": "init selftest demo-tree unpack-submissions",
+    "begin": "init selftest demo-tree",
     "metrics": "metrics",
-    "scores": "count merge zebra",
     "vectors": "train-backend similarity identification attributes",
     "utility": "wer uar measures",
-    "results": "tables figures report import export gate",
+    "results": "tables figures report export gate",
     "shells": "check-options completion",
 }
 MODULE_OF = {verb: module for module, verbs in MODULES.items() for verb in verbs.split()}

@@ -1,27 +1,22 @@
-"""Verbs to begin with: a recipe of one's own, a self-test, simulated data, submissions."""
+"""Verbs to begin with: a recipe of one's own, a self-test, simulated data."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
-from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import OutputError, PrivacyEvalError, UsageError, abbreviate, counted
-from ..io.names import check_name
+from ..errors import UsageError, abbreviate
 from ..options import flag, one_of, path, value
 from .options import Options, log, print_found, progress
 
 if TYPE_CHECKING:
-    from ..check.selftest import Case
+    from .selftest import Case
 
 _LIKE = "default: 12, or, from 2022 on, as in the challenge"
 _SPEAKERS = f"trial speakers per trial set; a third more are enrolled ({_LIKE})"
 _SYSTEMS = "B1, B2, S3, S4, ... (default: 2)"
-_ZIPS = "zips, or folders with zips in them: TEAM/NAME.zip becomes DIR/TEAM/NAME"
 
 
 def _size(name: str, default: int | None, help: str) -> Options:
@@ -58,11 +53,6 @@ VERBS: dict[str, Options] = {
         "--utterances": _size("utterances", None, f"utterances per speaker ({_LIKE})"),
         "--systems": _size("systems", 2, "B1, B2, S3, S4, ... (default: 2)"),
     },
-    "unpack-submissions": {
-        "example": "submissions --exp exp",
-        "zips": path("ZIP", _ZIPS, nargs="+"),
-        "--exp": path("DIR", "results folder of all submissions", required=True),
-    },
 }
 
 
@@ -80,8 +70,8 @@ def run_init(arguments: argparse.Namespace) -> int:
 
 
 def run_selftest(arguments: argparse.Namespace) -> int:
-    from ..check.selftest import run_selftest, summary, versions
     from ..report.single_files import Found, text_table
+    from .selftest import run_selftest, summary, versions
 
     cases = run_selftest()
     failed = [case for case in cases if not case.passed]
@@ -134,52 +124,3 @@ def run_demo_tree(arguments: argparse.Namespace) -> int:
     )
     log(f"{arguments.directory}: {'created' if made else 'already exists'}")
     return 0
-
-
-def run_unpack_submissions(arguments: argparse.Namespace) -> int:
-    from ..io.zips import unpack_zip
-
-    targets: dict[Path, Path] = {}
-    done = current = failed = 0
-    for file, name in (pair for given in arguments.zips for pair in _zips(given)):
-        try:
-            _check_name(file, name, targets)
-            targets[name] = file
-            is_new = unpack_zip(file, arguments.exp / name, arguments.exp)
-        except OutputError:
-            raise
-        except PrivacyEvalError as error:
-            log(f"privacy-eval: {error}")
-            failed += 1
-        else:
-            done, current = done + is_new, current + (not is_new)
-    print(f"{arguments.exp}: {counted(done, 'zip')} unpacked, {current} current, {failed} refused")
-    return 1 if failed else 0
-
-
-def _zips(given: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield a zip, or those in a folder, with the folder of each relative to all submissions."""
-    if not given.is_dir():
-        yield given, Path(given.stem)
-        return
-    for folder, below, names in os.walk(given):
-        below.sort()
-        for name in sorted(names):
-            if name.lower().endswith(".zip") and not name.startswith("."):
-                file = Path(folder, name)
-                yield file, file.relative_to(given).with_suffix("")
-
-
-def _check_name(file: Path, name: Path, targets: dict[Path, Path]) -> None:
-    """Refuse a folder that would not be searched, would be taken for trial keys, or overlaps with
-    that of another zip."""
-
-    for part in name.parts:
-        check_name(part, file)
-    if any(part.startswith((".", "__MACOSX")) for part in name.parts) or not name.parts:
-        raise PrivacyEvalError(f"{file}: folders of this name are not searched; rename it")
-    if name.parts[0].startswith("keys-"):
-        raise PrivacyEvalError(f"{file}: keys-* are folders of trial keys; rename it")
-    for other, source in targets.items():
-        if name == other or name in other.parents or other in name.parents:
-            raise PrivacyEvalError(f"{file}: would be unpacked over {source}; rename one of them")

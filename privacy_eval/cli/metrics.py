@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..choices import COLUMNS, ID_RULES, SPECTRUM
-from ..errors import UsageError, counted, located
+from ..errors import UsageError, counted
 from ..io.schema import to_plain
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS, columns_of_key
 from ..options import choice, flag, number, path, value
@@ -78,25 +78,22 @@ READING = {
     "--log10": flag("the scores are log10 LRs: make natural ones, which Cllr takes, of them"),
 }
 SCORES = path("F", "score file; - is stdin")
-#: Options that need a score file, whose trials have names; that print more than metrics; that
-#: counts lack.
+#: Options that need a score file, whose trials have names; that print more than metrics.
 _OF_FILES = (
     "trials key_format score_format utt2spk enroll_utt2spk allow_missing speakers versus "
     "leave_out_self columns ids"
 )
 _BESIDE = "strongest speakers dialects worst_case by"
-_NOT_OF_COUNTS = "bootstrap nontarget distance log10 plot metrics p_target metric"
 _ALONE = "{} does not go with --strongest"
 
 VERBS: dict[str, Options] = {
     "metrics": {
         "example": "--scores scores --trials data/libri_test/trials --bootstrap 1000",
         "shared": "variant bootstrap seed utt2spk allow-missing metric",
-        "either": "--scores --target --counts",
+        "either": "--scores --target",
         "rules": (
             ("nontarget", "target", "{} goes with --target"),
             ("target", "nontarget", "{} goes with --nontarget"),
-            (f"{_OF_FILES} {_BESIDE} {_NOT_OF_COUNTS}", "!counts", "{} does not go with --counts"),
             (f"{_OF_FILES} strongest by", "scores", "{} goes with --scores"),
             ("speakers dialects worst_case by versus metrics", "!strongest", _ALONE),
             ("strongest", "bootstrap", "{} needs bootstrap replicates: give --bootstrap N, too"),
@@ -104,7 +101,6 @@ VERBS: dict[str, Options] = {
         ),
         "--scores": value("F", _SEVERAL, action="append"),
         "--target": path("NPY", "array of target scores, with --nontarget"),
-        "--counts": path("C", "counts of scores, by the verbs count and merge"),
         "--nontarget": path("NPY", "array of nontarget scores"),
         "--strongest": flag(_STRONGEST),
         "--dialects": flag(_DIALECTS),
@@ -208,9 +204,7 @@ def _of_arrays(arguments: argparse.Namespace) -> TrialScores:
 
 
 def run_metrics(arguments: argparse.Namespace) -> Found:
-    """Find the metrics of a score file, of two arrays, or of counts."""
-    if arguments.counts is not None:
-        return _of_counts(arguments)
+    """Find the metrics of a score file, or of two arrays."""
     if arguments.format == "csv" and any(vars(arguments)[name] for name in _BESIDE.split()):
         raise UsageError(f"--format csv has metrics only, without --{', --'.join(_BESIDE.split())}")
     if arguments.target is None:
@@ -220,30 +214,6 @@ def run_metrics(arguments: argparse.Namespace) -> Found:
 
     with registered(operating_points(arguments)):
         return _found(arguments, {str(arguments.target): evaluate_variants(_of_arrays(arguments))})
-
-
-def _of_counts(arguments: argparse.Namespace) -> Found:
-    """Find the metrics of counted scores in their brackets."""
-    from ..io.counts import read_counts
-    from ..metrics.counts import Bracket, count_metrics
-    from ..report.single_files import Found, text_table
-
-    shards = read_counts(arguments.counts)
-    with located(arguments.counts):
-        metrics = count_metrics(shards.counts)
-    if shards.missing:
-        log(
-            f"privacy-eval: warning: {arguments.counts}: {counted(shards.missing, 'trial')} of the "
-            "list without a score: merge the counts of all parts"
-        )
-    rows, cells = [], []
-    for name, known in vars(metrics).items():
-        ends = (known.low, known.high) if isinstance(known, Bracket) else (known, known)
-        low, high = ("needs 32 bits" if end is None else f"{end:.9g}" for end in ends)
-        rows.append({"metric": name, "at_least": ends[0], "at_most": ends[1]})
-        cells.append({"metric": name, "at least": low, "at most": high})
-    table = text_table("counts", f"Privacy metrics of {arguments.counts}", {"": cells})
-    return Found(metrics, rows, [table])
 
 
 def _systems(arguments: argparse.Namespace) -> list[str]:

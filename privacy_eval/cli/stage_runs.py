@@ -7,16 +7,14 @@ import itertools
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, missing_library
-from ..io.csv_text import csv_text
 from ..options import fill
 from ..products.freshness import LIBRARY, Outcome, Product, bring_up_to_date
 from ..protocol.protocol import LEARNT, Protocol, load_protocol
-from ..stages.access import BACKEND, KEYS, VECTORS, AsvSystems, Experiment, new_system
+from ..stages.access import BACKEND, KEYS, VECTORS, Experiment
 from ..stages.options import (
     ATTRIBUTE_REPLICATES,
     AmountOptions,
@@ -26,13 +24,12 @@ from ..stages.options import (
 )
 from ..stages.recipe import every_stage, stages_of_wings
 from ..tree.discovery import suffix_hint
-from ..wings import provided, referred
+from ..wings import referred
 from .inputs import (
     chosen_attackers,
     exit_code,
     load_asv_systems,
     load_experiment,
-    load_systems,
     log_if_no_vectors,
     log_if_not_applicable,
     log_items,
@@ -43,7 +40,7 @@ from .inputs import (
     tree_access,
 )
 from .jobs import run_script
-from .options import Options, log, print_json, progress
+from .options import Options, log, progress
 
 if TYPE_CHECKING:
     from ..results.records import Results
@@ -82,49 +79,6 @@ def planned(arguments: argparse.Namespace, row: Options) -> int:
     else:
         products = referred(row["plan"])(experiment, options)
     return _make(arguments, experiment, products, what)
-
-
-def check(arguments: argparse.Namespace) -> int:
-    """Stage 0."""
-    from ..check import ERROR, Row, check_tree
-
-    audit = provided("audit") if arguments.audio else None
-    systems, protocol, out = load_systems(arguments, needed=False, warn=False)
-    access = tree_access(arguments)
-    asv = AsvSystems(access, protocol)
-    new = new_system(
-        access,
-        protocol,
-        name=arguments.system,
-        anon_suffix=(arguments.anon_suffix or [None])[0],
-    )
-    report = check_tree(
-        systems,
-        asv,
-        new,
-        read=not arguments.quick,
-        out=out,
-        confirm=arguments.confirm,
-        progress=progress(),
-    )
-    if audit is not None:
-        findings = audit(arguments, Experiment(systems, out, asv), new)
-        report = replace(report, findings=[*report.findings, *findings])
-    rows = report.rows(details=arguments.details)
-    if arguments.format == "csv":
-        print(csv_text([Row._fields, *rows]), end="")
-    elif arguments.format == "json":
-        print_json([row._asdict() for row in rows])
-    else:
-        print(report.summary())
-        print(
-            f"protocol: {protocol.title} ({protocol.name}); tree: {access.tree}; "
-            f"results: {access.results}"
-        )
-        print("\n".join(report.lines(access.tree, details=arguments.details)))
-        if arguments.quick:
-            print("score files were not read (--quick)")
-    return 1 if report.number(ERROR) and not arguments.allow_missing else 0
 
 
 def data(arguments: argparse.Namespace) -> int:

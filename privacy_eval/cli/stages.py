@@ -22,7 +22,6 @@ from ..wings import owner, provided
 from .config import NOT_OF_VERBS, option_names
 from .options import HelpFormatter, Options, folder_command, log, names_of
 
-_AUDIO = "also audit the anonymized audio: faults, duplicates, tags, original speech still in it"
 _AUDITED = (
     "audit anonymized audio for original speech and faults, true or false (default: audio that "
     "x-vectors were extracted from in the tree)"
@@ -36,8 +35,6 @@ _EXTRACTOR = (
     "(default: the built-in extractor)"
 )
 _ATTRIBUTE = "gender, or a column of a CSV in the tree; default: those of the protocol, if any"
-_ALLOWED = "exit 0 even if something cannot be evaluated; accept trials without a score"
-_ROWS = "csv, json: a row per team and problem; default: text"
 _NAMES = "name speakers who are not of a challenge's data, instead of S1, S2, ..."
 
 _SUFFIXES = "suffix of anonymized data sets; may be repeated"
@@ -58,17 +55,6 @@ TREE: Options = {
 }
 STAGES: dict[str, Options] = {
     "data": {},
-    "check": {
-        "shared": "details confirm",
-        "rules": (("audio_table", "audio", "--audio-table goes with --audio"),),
-        "needs": {"audio": "audit"},
-        "--allow-missing": {"help": _ALLOWED},
-        "--quick": flag("do not read score files (about 1 s per 10^6 trials)"),
-        "--audio": flag(_AUDIO),
-        "--audio-table": path("CSV", "where to write what --audio found, a row per utterance"),
-        "--nj": {"help": "processes of --audio; default: 1"},
-        "--format": choice(["text", "csv", "json"], _ROWS),
-    },
     "train-backend": {"shared": "lda-dim allow-pipes details"},
     "subsets": {
         "shared": "details",

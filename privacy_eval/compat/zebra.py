@@ -43,8 +43,8 @@ from ..metrics.pairing import pair
 from ..metrics.pav import FloatArray
 from ..metrics.trials import Trials
 from ..report.figures import style
-from ..report.figures.curves import Over, Profile, profile_panel
 from ..report.figures.drawing import Drawing, draw_into, write
+from ..report.figures.panels import Over, Profile, profile_panel
 from ..report.figures.plot import Plot
 
 #: Default label of a profile.

@@ -1,12 +1,9 @@
-"""The challenge's `results.txt`, in and out, and the summaries of its editions.
+"""The challenge's `results.txt`, in and out.
 
 `results.txt`: per condition the folder's name, then its metrics indented by two spaces; then
 word error rates, pitch correlations and DeID/G_VD (see `format_results_txt`). Earlier revisions
 print `EER: 12.34` without `%`, `Cllr (min/act): a b`, values that are not indented or run together,
 and the summary of 2022 a name with its value on one line; a file may hold several equal runs.
-
-Summaries: `result_for_rank*` and `results_*.txt` of 2024 and 2026, of every revision, and
-`RESULTS_summary_*` of 2022.
 """
 
 from __future__ import annotations
@@ -14,11 +11,10 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ..errors import InputWarning, PrivacyEvalError, counted
 from ..metrics.caveats import NOT_AVAILABLE, withholding_caveat
@@ -326,198 +322,3 @@ def _values(line: str, where: str, forms: Sequence[Form]) -> Iterator[tuple[str,
                 if unit > 1 and 1 < abs(value) < math.inf:
                     raise PrivacyEvalError(f"{where}: more than 100 %: {line[:100]!r}")
                 yield name, value
-
-
-class TableForm(NamedTuple):
-    """Form of a table: its heading, and the columns that identify a row and that hold values (a
-    regular expression)."""
-
-    heading: str
-    identity: tuple[str, ...]
-    values: str
-
-
-_ASV = ("dataset", "split", "gender", "enrollment", "trial")
-_EMOTIONS = "UAR|ACC_(?:ang|hap|neu|sad)"
-#: A table of 2024 before March, which does not tell what its ASV model was trained on.
-UNTOLD = "asv"
-#: Forms of tables by kind; of those with the same columns, the first is that of CSV.
-TABLES = {
-    UNTOLD: TableForm("ASV results", _ASV, "EER"),
-    "asv_orig": TableForm("ASV_eval results", _ASV, "EER"),
-    "asv_anon": TableForm("ASV_eval^anon results", _ASV, "EER"),
-    "asr": TableForm("ASR results", ("dataset", "split", "asr"), "WER"),
-    "folds": TableForm("", ("dataset", "split", "fold", "ser"), _EMOTIONS),  # of CSV
-    "ser": TableForm("SER results", ("dataset", "split", "ser"), _EMOTIONS),
-}
-#: What a file states beside a value: an interval, or what is over the folds of UAR.
-_STATED = re.compile("[-_](?=(?:ci[-_](?:lower|upper)|min|max|std)$)")
-_STATISTICS = ("mean", "min", "max", "std")
-_HEADING = re.compile(r"-{2,9} *(?:Time\b.{0,40}?|(?P<heading>[^- ].{1,60}?)) *-{2,9}")
-_PERCENT = re.compile(r"[0-9]{1,5}(?:\.[0-9]{0,17})?(?:[eE][-+]?[0-9]{1,2})?", re.ASCII)
-_MISSING = ("nan", "NaN", "None", "<NA>", "NA", "n/a")
-
-
-def fraction(percent: float) -> float:
-    """Divide by 100 without more digits than were printed."""
-    return float(Decimal(repr(percent)) / 100)
-
-
-@dataclass(frozen=True)
-class SummaryRow:
-    """A row of a table: location, identifying cells, and values in percent by column; what the file
-    states beside a value is named as in `UAR-min`, `EER-ci_lower`."""
-
-    where: str
-    identity: tuple[str, ...]
-    values: Mapping[str, float]
-
-    def stated(self) -> dict[str, float]:
-        """Return what the file states beside its values, as fractions."""
-        return {name: fraction(value) for name, value in self.values.items() if "-" in name}
-
-
-@dataclass(frozen=True)
-class SummaryTable:
-    """A table of a summary.
-
-    Attributes
-    ----------
-    kind : str
-        `ser`, `asr`, `asv_orig`, `asv_anon` (attacker trained on anonymized speech), or `asv`
-        (not told).
-    rows : tuple of SummaryRow
-        What identifies each: data set, split, gender, enrollment and trial speech, or data
-        set, split and speech.
-    run : int
-        Number of `Time` lines before it.
-    """
-
-    kind: str
-    rows: tuple[SummaryRow, ...]
-    run: int
-
-    @property
-    def content(self) -> tuple[tuple[Sequence[str], tuple[tuple[str, float], ...]], ...]:
-        """The cells of all rows."""
-        return tuple((row.identity, tuple(row.values.items())) for row in self.rows)
-
-
-def parse_rank(text: str, path: str) -> list[SummaryTable]:
-    """Parse a `result_for_rank*` or one of its parts.
-
-    Parameters
-    ----------
-    text : str
-    path : str
-        For messages.
-
-    Raises
-    ------
-    PrivacyEvalError
-        With `path` and line: a heading, column or row of another form.
-    """
-    tables: list[SummaryTable] = []
-    run, kind, at = 0, "", ""
-    body: list[tuple[str, str]] = []
-    headings = {form.heading: kind for kind, form in TABLES.items() if form.heading}
-    for number, line in enumerate([*text.split("\n"), "---- Time ----"], start=1):
-        where, line = f"{path}:{number}", " ".join(line.split())
-        if match := _HEADING.fullmatch(line):
-            if kind:
-                tables.append(SummaryTable(kind, _rows(kind, body, at), run))
-            run += match["heading"] is None
-            kind, at, body = headings.get(match["heading"] or "", ""), where, []
-            if match["heading"] and not kind:
-                expected = ", ".join(headings)
-                raise PrivacyEvalError(f"{where}: unknown heading {line[:80]!r} (not {expected})")
-        elif line and kind:
-            body.append((where, line))
-        elif line:
-            raise PrivacyEvalError(f"{where}: expected '---- ... ----', found {line[:80]!r}")
-    if not any(table.rows for table in tables):
-        raise PrivacyEvalError(f"{path}: no results: no table has rows (evaluation stopped?)")
-    return tables
-
-
-def _rows(kind: str, body: Sequence[tuple[str, str]], where: str) -> tuple[SummaryRow, ...]:
-    """Parse the lines of a table below its heading."""
-    if len(body) < 2 or body[0][1] == "Empty DataFrame":
-        warnings.warn(InputWarning(f"{where}: {TABLES[kind].heading}: no rows"), stacklevel=4)
-        return ()
-    (at, header), *lines = body
-    names, second = header.split(), iter(lines[0][1].split())
-    if {*lines[0][1].split()} <= {*_STATISTICS}:
-        names = [n if n in TABLES[kind].identity else f"{n}-{next(second, '')}" for n in names]
-        del lines[0]
-    return table_rows(kind, names, at, ((where, line.split()) for where, line in lines))
-
-
-def table_rows(
-    kind: str, names: Sequence[str], at: str, lines: Iterable[tuple[str, Sequence[str]]]
-) -> tuple[SummaryRow, ...]:
-    """Make the rows of a table.
-
-    Parameters
-    ----------
-    kind : str
-    names : sequence of str
-        The header, in any order, with the statistic of a second line: `UAR-mean`, `UAR-min`.
-    at : str
-        File and line of the header.
-    lines : iterable of (str, sequence of str)
-        File and line, and cells, with or without a number before them. One that is nan is left out,
-        with a warning; a fold may lack an emotion, which is blank then.
-    """
-    _, identity, values = TABLES[kind]
-    of_recall = kind == "ser"
-    columns = [f"UAR-{n}" if of_recall and n in _STATISTICS else n for n in names]
-    columns = [_STATED.sub("-", n.removesuffix("-mean")).replace("ci-", "ci_") for n in columns]
-    form = re.compile(rf"(?:{values})(?:-(?:ci_lower|ci_upper|min|max|std))?")
-    known = (name in identity or form.fullmatch(name) for name in columns)
-    needed = {*identity, values.partition("|")[0]}
-    if not all(known) or not needed <= {*columns} or len({*columns}) < len(columns):
-        raise PrivacyEvalError(
-            f"{at}: expected the columns {' '.join(identity)} and {values}, each once, found "
-            f"{' '.join(names)[:120]!r}"
-        )
-    return tuple(_row(kind, columns, cells, where) for where, cells in lines)
-
-
-def _row(kind: str, columns: Sequence[str], cells: Sequence[str], where: str) -> SummaryRow:
-    """Make a row of its cells."""
-    if len(cells) == len(columns) + 1 and cells[0].isdecimal():
-        cells = cells[1:]
-    of, identity = dict(zip(columns, cells, strict=False)), TABLES[kind].identity
-    nans = [f"{name} is {text}" for name, text in of.items() if text in _MISSING]
-    if nans:
-        said = f"{where}: {', '.join(nans)}: left out, so that no average has it (evaluate again)"
-        warnings.warn(InputWarning(said), stacklevel=2)
-    values = {
-        name: float(text) if _PERCENT.fullmatch(text) else math.inf
-        for name, text in of.items()
-        if not (name in identity or text in _MISSING or (not text and name.startswith("ACC_")))
-    }
-    highest = 1e6 if kind == "asr" else 100
-    if len(cells) != len(columns) or any(value > highest for value in values.values()):
-        raise PrivacyEvalError(
-            f"{where}: expected {' '.join(columns)}, at most 100 % but for WER, found "
-            f"{' '.join(cells)[:120]!r}"
-        )
-    return SummaryRow(where, tuple(of[name] for name in identity), values)
-
-
-_AVERAGE = re.compile(r"((?:Weighted a|A)verage [^:]+): (-?\d{1,3}\.\d{3})", re.ASCII)
-
-
-def summary_averages(text: str) -> Iterator[tuple[int, str, float]]:
-    """Yield the line number, title and value of each average of a `RESULTS_summary_*`.
-
-    Examples
-    --------
-    >>> list(summary_averages("Average WER dev orig: 7.305\\n"))
-    [(1, 'Average WER dev orig', 7.305)]
-    """
-    for number, line in enumerate(text.split("\n"), start=1):
-        if match := _AVERAGE.fullmatch(line.strip()):
-            yield number, match[1], float(match[2])

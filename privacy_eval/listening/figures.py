@@ -20,8 +20,8 @@ from ..metrics.pav import FloatArray
 from ..numbers.cells import ORIGINAL_COLUMN, Cells
 from ..protocol.protocol import Protocol
 from ..report.figures import style
-from ..report.figures.curves import MOST_SYSTEMS, Line, det_panel, det_plot
 from ..report.figures.drawing import Drawing
+from ..report.figures.panels import Line, det_panel, det_plot
 from ..report.figures.plot import Panel, Plot, in_pairs
 from ..report.figures.scatter import Axis, MetricPair, points_of, scatter
 from ..report.figures.style import SystemStyle
@@ -253,7 +253,8 @@ def _det_pages(
     names = list(dict.fromkeys(line.name for lines in by_quantity.values() for line in lines))
     pair = SIMILARITY in by_quantity
     for page, number, part in style.numbered_pages(
-        [n for n in names if n != ORIGINAL_COLUMN] or names, MOST_SYSTEMS if pair else MOST_CURVES
+        [n for n in names if n != ORIGINAL_COLUMN] or names,
+        style.MOST_SYSTEMS if pair else MOST_CURVES,
     ):
         visible = {*page, ORIGINAL_COLUMN}
         panels = [

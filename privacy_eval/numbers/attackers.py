@@ -6,6 +6,7 @@ import functools
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -297,6 +298,32 @@ def tried(
             every = (*attackers, *beside)
             compared[system, split] = Tried(system, split, every, protocol)
     return compared
+
+
+def with_attackers(
+    systems: Iterable[Row],
+    tried: Mapping[tuple[str, str], Tried],
+    split: str,
+    *,
+    by_strongest: bool,
+) -> list[Row]:
+    """Add the strongest attacker of each system, `lowest`, and `strongest`, the same corrected for
+    the choice, where all were measured in the same replicates; `by_strongest`: only systems that
+    have one, by its EER."""
+    rows = {system_column(s): row for (s, of), row in tried.items() if of == split and row.lowest}
+    found = []
+    for t in systems:
+        row = rows.get(t["system"])
+        if row is None or row.lowest is None:
+            found += [t] * (not by_strongest)
+            continue
+        best = row.strongest
+        more: dict[str, Any] = {"lowest": row.lowest}
+        if by_strongest:
+            low, high = (best.lower, best.upper) if best is not None else (None, None)
+            more = {"value": row.lowest["of_present"], "low": low, "high": high}
+        found.append({**t, **more, "strongest": best})
+    return found
 
 
 def _means(results: Results, arrays: StoredArrays) -> Means:

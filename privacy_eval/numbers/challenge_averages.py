@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..choices import LEVEL
-from ..errors import PrivacyEvalError
-from ..io.results_txt import summary_averages
 from ..metrics import describe
 from ..metrics.caveats import note_of
 from ..metrics.confidence import what_is_too_few
@@ -19,9 +17,6 @@ from .means import Means
 
 #: As in the summary.
 _DECIMALS = 3
-
-#: By which an average may differ from that of its parts, which have two decimals or more.
-_ROUNDING = 0.01
 
 
 def challenge_averages(results: Results) -> list[Row]:
@@ -70,27 +65,6 @@ def challenge_averages(results: Results) -> list[Row]:
             named = {"title": title.format(split), "quantity": quantity, "printed": text}
             averages.append({**mean, **named})
     return averages
-
-
-def check_averages(results: Results, text: str, path: str) -> None:
-    """Check the averages at the end of a summary against the values that it was imported with.
-
-    Raises
-    ------
-    PrivacyEvalError
-        With file and line: an average that contradicts its parts.
-    """
-    averages = list(summary_averages(text))
-    expected = {a["title"]: a for a in challenge_averages(results)} if averages else {}
-    for line, title, value in averages:
-        of = expected.get(title)
-        if of is None or of["value"] is None:
-            continue
-        mean = describe(of["metric"]).printed(of["value"])
-        if abs(value - mean) > _ROUNDING:
-            raise PrivacyEvalError(
-                f"{path}:{line}: {title}: {value:.3f} is not the average of its values, {mean:.3f}"
-            )
 
 
 def summary_text(averages: Iterable[Row]) -> str:

@@ -13,13 +13,10 @@ from ..results.records import (
     Record,
     Results,
     RowsRecord,
-    SimilarityRecord,
     VerificationRecord,
 )
 
-OfSet = TypeVar(
-    "OfSet", bound=VerificationRecord | SimilarityRecord | IdentificationRecord | RowsRecord
-)
+OfSet = TypeVar("OfSet", bound=VerificationRecord | IdentificationRecord | RowsRecord)
 
 
 def main_split(protocol: Protocol, records: Iterable[Record]) -> str:

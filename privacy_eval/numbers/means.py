@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..choices import LEVEL
-from ..metrics import Caveat, describe
+from ..metrics import Caveat, describe, of_kind
 from ..metrics.caveats import worst_caveat
 from ..metrics.confidence import (
     BootstrapReplicates,
@@ -26,6 +26,9 @@ from .cells import Cells, Place, conflicting_originals, interval_of, is_withheld
 
 #: Why a mean has no value; the second is followed by numbers and names of parts.
 NO_VALUES, LACKS = "no values", "no value of"
+
+#: Utility that editions weigh.
+UTILITY = ("wer", "uar")
 
 _DESIGN = ("bootstrap_design", "bootstrap_seed", "bootstrap_speakers")
 
@@ -234,3 +237,22 @@ def size_of(replicates: BootstrapReplicates) -> int:
 def least_p_value(replicates: BootstrapReplicates) -> float:
     """Compute the p-value where every replicate has the same sign."""
     return difference_p_value(np.ones(size_of(replicates)), replicates.n_speakers)
+
+
+def utility_metrics() -> list[str]:
+    """List the metrics of utility that systems can be compared by."""
+    return [*UTILITY, *of_kind("measures")]
+
+
+def trade_offs(means: Means, split: str) -> list[Row]:
+    """List the average EERs of systems that have one, each with `utility`: averages of anonymized
+    speech, by metric."""
+    protocol, metrics = means.protocol, (*UTILITY, *means.cells.measures)
+    found: list[Row] = []
+    for system in means.cells.systems:
+        eer = means.of(protocol.eer, protocol.average_attack_model, split, system)
+        utility = {m: means.of(m, None, split, system) for m in metrics}
+        if eer["value"] is not None:
+            rated = {m: mean for m, mean in utility.items() if mean["value"] is not None}
+            found.append({**eer, "utility": rated})
+    return found

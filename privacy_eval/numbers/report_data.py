@@ -42,10 +42,9 @@ from .identification import (
     identified,
     worst_protected,
 )
-from .means import Means
+from .means import Means, trade_offs, utility_metrics
 from .rankings import Ranking, rank, rankings, with_attackers
 from .report_sources import ReportSources
-from .trade_offs import trade_offs, utility_metrics
 
 #: Intervals that bars are drawn with.
 Whiskers = Literal["speakers", "independent"]

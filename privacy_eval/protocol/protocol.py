@@ -482,6 +482,10 @@ class Protocol:
         """Return the heading of a split within a sentence."""
         return _within_sentence(self.split_title(split))
 
+    def title_of_set(self, data_set: str, split: str, gender: str) -> str:
+        """Return the title of a trial set."""
+        return f"{self.data_set(data_set).title} {split}, {self.genders[gender]}"
+
     def evaluation(self, system: str, results_folder: str) -> str:
         """Name one of the evaluations of a system, by what its models were trained on if there are
         others."""

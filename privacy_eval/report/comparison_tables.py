@@ -232,6 +232,16 @@ class Block:
     splits: tuple[str, ...] = ()
 
     @property
+    def model(self) -> str | None:
+        """Id of the attack model."""
+        return self.attack.id if self.attack else None
+
+    @property
+    def systems(self) -> set[str]:
+        """Systems with values."""
+        return {s for line in self.lines for s in line.cells}
+
+    @property
     def resampled(self) -> set[str]:
         """Systems with intervals."""
         return {s for line in self.lines for s, cell in line.cells.items() if interval_of(cell)}
@@ -243,10 +253,9 @@ class Block:
         return ((s, cell) for line in lines for s, cell in line.cells.items())
 
 
-def lines_of_sets(
-    means: Means, metric: Metric, attack: AttackModel | None, split: str, systems: Sequence[str]
-) -> list[Line]:
-    """Return the values of systems side by side, a row per data set and gender, or decoded set."""
+def lines_of(means: Means, metric: Metric, attack: AttackModel | None, split: str) -> list[Line]:
+    """Return the values of all systems side by side, a row per data set and gender, or decoded set,
+    and a row of their averages."""
     protocol, model = means.protocol, attack.id if attack else None
     titles = {d.id: row_title(d.title) for d in protocol.data_sets}
     sets = [
@@ -256,31 +265,52 @@ def lines_of_sets(
     if decoded := decoded_sets(protocol, metric.key):
         named = ((d.id, d.title or titles.get(d.id, d.id)) for d in decoded if d.weight)
         sets = [(data_set, title, "", "") for data_set, title in named]
-    lines = []
-    for data_set, title, gender, word in sets:
-        cells = means.cells.of(systems, metric.key, model, split, data_set, gender)
-        beside = {s: means.cells.beside(cell, systems) for s, cell in cells.items()}
-        lines.append(Line(title, word, beside))
-    return lines
+    everyone, place = (ORIGINAL_COLUMN, *means.cells.systems), (metric.key, model, split)
+    averages = {s: means.of(*place, s) for s in everyone}
+    return [
+        *(
+            Line(title, word, means.cells.of(everyone, *place, data_set, gender))
+            for data_set, title, gender, word in sets
+        ),
+        Line(AVERAGE, "", {s: m for s, m in averages.items() if m["value"] is not None}),
+    ]
 
 
-def line_of_averages(
-    means: Means,
-    metric: Metric,
-    attack: AttackModel | None,
-    split: str,
-    systems: Sequence[str],
-    lines: Sequence[Line],
-) -> Line:
-    """Return the row of the averages over `lines`."""
-    cells = {}
-    for s in systems:
-        mean = means.of(metric.key, attack.id if attack else None, split, s)
-        if mean["value"] is not None:
-            cells_of = (line.cells[s] for line in reversed(lines) if s in line.cells)
-            source = next(filter(None, (cell.get("other_source") for cell in cells_of)), "")
-            cells[s] = {**mean, "other_source": source}
-    return Line(AVERAGE, "", cells)
+def beside(cells: Cells, blocks: Iterable[Block], systems: Sequence[str]) -> list[Block]:
+    """Return the blocks of a table of systems, with original speech flagged that is from another
+    source than they are, and averages of it."""
+    shown = []
+    for block in blocks:
+        lines, sources = [], dict[str, str]()
+        for line in block.lines:
+            own = {s: cells.beside(line.cells[s], systems) for s in systems if s in line.cells}
+            for s, cell in own.items():
+                if "parts" in cell:
+                    own[s] = {**cell, "other_source": sources.pop(s, "")}
+                elif source := cell.get("other_source"):
+                    sources[s] = source
+            lines.append(replace(line, cells=own))
+        shown.append(replace(block, lines=tuple(lines)))
+    return shown
+
+
+def blank_averages(
+    means: Means, blocks: Iterable[Block], systems: Sequence[str], splits: Sequence[str]
+) -> list[str]:
+    """Name the averages that are blank because parts of them are withheld."""
+    return blank_notes(
+        (s, means.of(block.metric.key, block.model, split, s))
+        for block in blocks
+        if block.metric
+        for split in block.splits or splits
+        for s in systems
+    )
+
+
+def caveats_in(blocks: Iterable[Block]) -> list[str]:
+    """Explain the caveats of values."""
+    caveats = (cell.get("caveat") for block in blocks for _, cell in block.of_sets)
+    return list(dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None))
 
 
 def table_of_blocks(
@@ -307,9 +337,7 @@ def table_of_blocks(
     filled = replace(
         table, groups=tuple(groups), headings=headings, bold=frozenset(bold), exact=exact
     )
-    whole = table_of_systems(filled, cells, systems)
-    resampled = {s for block in blocks for s in block.resampled if intervals}
-    return with_bounds(whole, resampled) if resampled else whole
+    return table_of_systems(filled, cells, systems)
 
 
 def _ranked(line: Line, systems: Sequence[str]) -> dict[int, float]:
@@ -326,35 +354,25 @@ def _split_table(means: Means, layout: TableLayout, split: str, name: str) -> Ta
     """Make a table of one split; None if no system has a value."""
     cells, protocol = means.cells, means.protocol
     attacks = layout.attacks(protocol) if layout.training is not None else [None]
-    pairs = [
-        (METRICS[key], attack)
-        for key, attack in itertools.product(layout.metrics, attacks)
-        if not decoded_sets(protocol, key)
-    ]
-    everyone = (ORIGINAL_COLUMN, *cells.systems)
-    found = {
-        (metric.key, attack): {
-            s for line in lines_of_sets(means, metric, attack, split, everyone) for s in line.cells
-        }
-        for metric, attack in pairs
-    }
-    pairs = [pair for pair in pairs if found[pair[0].key, pair[1]] - {ORIGINAL_COLUMN}]
-    if not pairs:
-        return None
-    present = [a for a in attacks if any(a is other for _, other in pairs)]
-    columns = cells.columns(present[0].id if present[0] else None)
-    having = {s for metric, attack in pairs for s in found[metric.key, attack]}
-    systems = [s for s in (ORIGINAL_COLUMN, *columns) if s in having]
     blocks = []
-    for metric, attack in pairs:
-        lines = lines_of_sets(means, metric, attack, split, systems)
-        averages = line_of_averages(means, metric, attack, split, systems, lines)
+    for key, attack in itertools.product(layout.metrics, attacks):
+        if decoded_sets(protocol, key):
+            continue
+        lines = lines_of(means, METRICS[key], attack, split)
         under = (
             f" \u2013 {attack.title} ({attack.enrollment[0]}{attack.trial[0]})" if attack else ""
         )
-        of_metric = (*lines, *([averages] if averages.cells else []))
-        blocks.append(Block(heading_of(metric, under), of_metric, metric, attack))
-    title = _title([metric for metric, _ in pairs], present)
+        of_metric = tuple(line for line in lines if line.data != AVERAGE or line.cells)
+        block = Block(heading_of(METRICS[key], under), of_metric, METRICS[key], attack)
+        blocks += [block] if block.systems - {ORIGINAL_COLUMN} else []
+    if not blocks:
+        return None
+    present = [a for a in attacks if any(a is block.attack for block in blocks)]
+    columns = cells.columns(present[0].id if present[0] else None)
+    having = {s for block in blocks for s in block.systems}
+    systems = [s for s in (ORIGINAL_COLUMN, *columns) if s in having]
+    blocks = beside(cells, blocks, systems)
+    title = _title([block.metric for block in blocks if block.metric], present)
     table = Table(
         name,
         f"Objective results: {title} ({protocol.split_name(split)}).",
@@ -395,14 +413,8 @@ def _notes(
         yield CHANCE_OF_ZEBRA
     if any(line.data == AVERAGE for block in blocks for line in block.lines):
         yield f"{AVERAGE}: {weights_text(means.protocol)}, blank where a value is missing"
-    yield from blank_notes(
-        (s, means.of(block.metric.key, block.attack.id if block.attack else None, split, s))
-        for block in blocks
-        if block.metric
-        for s in systems
-    )
-    caveats = (cell.get("caveat") for _, cell in of_sets)
-    yield from dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None)
+    yield from blank_averages(means, blocks, systems, [split])
+    yield from caveats_in(blocks)
     if absent := sorted(means.cells.own - set(systems)):
         yield f"Without a value here: {', '.join(absent)}"
     left_out = Counter(system for system, cell in of_sets if cell.get("left_out"))
@@ -434,12 +446,6 @@ def text_with_interval(cell: Row | None) -> str:
     bounds = interval_of(cell) if cell is not None else None
     interval = describe(cell["metric"]).interval(bounds) if cell is not None and bounds else ""
     return f"{cell_text(cell)} {interval}".rstrip()
-
-
-def with_bounds(table: Table, systems: Collection[str]) -> Table:
-    """Mark the columns of the systems with intervals, whose bounds are columns in CSV."""
-    columns = (replace(c, interval=c.title in systems) for c in table.columns)
-    return replace(table, columns=tuple(columns))
 
 
 def exact_cells(

@@ -9,24 +9,33 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from ..errors import PrivacyEvalError, counted, known_names, printable
 from ..io.files import read_text
 from ..io.schema import from_plain
 from ..io.yaml_text import parse_yaml
-from ..metrics import NOT_AVAILABLE, Label, withholding_caveat
+from ..metrics import METRICS, NOT_AVAILABLE, Label, describe, of_kind, withholding_caveat
 from ..metrics.caveats import note_of
-from ..metrics.identification import OF_SPEAKERS, singling_out_chance
 from ..metrics.printed import escape_latex
+from ..metrics.registry import Kind
 from ..numbers.groups import recognizer
+from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
-from ..protocol.protocol import CHALLENGE_ATTACKERS, Protocol, resource
+from ..protocol.protocol import (
+    CHALLENGE_ATTACKERS,
+    SPEECH,
+    DataSet,
+    Protocol,
+    RecognitionSet,
+    resource,
+)
 from ..results.measurements import (
     ADDED,
     CIRCUMSTANCES,
     COUNTS,
-    FURTHER,
+    LEFT_OUT,
     PRESENT,
     TITLES,
     VALUES,
@@ -36,8 +45,9 @@ from ..results.measurements import (
     metric_of,
 )
 from ..wings import OR_ABSENT
+from .notes import caveat_notes, evaluated_note, interval_notes
 from .split_tables import value_text
-from .table import SIDE_BY_SIDE, Column, Key, Table, aligned
+from .table import SIDE_BY_SIDE, Column, Key, Table, nonempty
 
 
 @dataclass(frozen=True)
@@ -64,7 +74,7 @@ class Shown:
     most : int
         The table is left to results.csv if a pivot has more values.
     optional : bool
-        Left out where no row has a value.
+        Left out where no row has what is shown.
     align : str
     sparse, rule : bool
         As of `Column`.
@@ -107,11 +117,19 @@ class Declared:
         Notes where the rows have a metric, or are of scores.
     each : str
         A circumstance: a table for each of its values.
-    blocks : str
-        A circumstance: a group of rows for each of its values, instead of each trial set.
+    layout : {"", "splits"}
+        splits: a row for every trial set, also of missing values, with a block of columns for each
+        split around the columns that identify rows.
+    blocks : tuple of str
+        Circumstances: a group of rows for each of their values, instead of each trial set.
     headings : mapping
         Headings of blocks by these values, in their order.
     bold_means : str
+    intervals : bool
+    blank : str
+        In cells that nothing is known of; "" of splits.
+    turned : bool
+        As of `Table`; rows by attack model always are.
     """
 
     name: str
@@ -121,13 +139,17 @@ class Declared:
     columns: tuple[Shown, ...]
     title: str = ""
     section: str = ""
-    without: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     notes_where: Mapping[str, str] = field(default_factory=dict)
     each: str = ""
-    blocks: str = ""
+    layout: Literal["", "splits"] = ""
+    blocks: tuple[str, ...] = ()
     headings: Mapping[str, str] = field(default_factory=dict)
     bold_means: str = ""
+    intervals: bool = True
+    blank: str = NOT_AVAILABLE
+    turned: bool = False
 
 
 #: What captions may have in braces.
@@ -152,25 +174,28 @@ def read_entries(path: Path, *, bundled: bool = False) -> tuple[Declared, ...]:
     entries = from_plain(_Entries, plain, str(path)).tables
     for entry in entries:
         where = f"{path}: table {printable(entry.name)}"
-        _check(entry, where, FURTHER if bundled else ())
         if not bundled:
+            _check(entry, where)
             _check_words(entry, where)
             _check_rows(entry, where)
     return entries
 
 
-def _check(entry: Declared, where: str, further: Iterable[str]) -> None:
+def _check(entry: Declared, where: str) -> None:
     """Refuse names that no measurement can have."""
     shown = (name for c in entry.columns for name in (c.pivot, *c.show.split("/"), *c.where))
-    columns = {*CIRCUMSTANCES, *COUNTS, *VALUES, *further, "tag", "", *_TEXTS}
+    columns = {*CIRCUMSTANCES, *COUNTS, *VALUES, "tag", "kind", "", *_TEXTS}
     for names, known in (
-        ((*entry.select, *entry.without, entry.each, entry.blocks, *shown), columns),
+        ((*entry.select, *entry.without, entry.each, *entry.blocks, *shown), columns),
         (entry.rows, columns | _KEYS.keys()),
     ):
         for name in names:
             if name not in known:
                 expected = known_names(name, known) + OR_ABSENT
                 raise PrivacyEvalError(f"{where}: {printable(name)}: {expected}")
+    for name in ("data_set", "system") if entry.layout else ():
+        if name not in (*entry.blocks, *entry.rows):
+            raise PrivacyEvalError(f"{where}: layout: blocks or rows must have {name}")
     if entry.headings and not entry.blocks:
         raise PrivacyEvalError(f"{where}: headings: of which blocks is missing")
     if not re.fullmatch(r"[\w.{}+-]+", entry.name, re.ASCII):
@@ -191,17 +216,22 @@ def _check_words(entry: Declared, where: str) -> None:
 
 def _check_rows(entry: Declared, where: str) -> None:
     """Refuse what identifies rows but would be in no column."""
-    named, shown = {**_KEYS, **_added()}, {n for c in entry.columns for n in c.show.split("/")}
+    shown = {n for c in entry.columns for n in c.show.split("/")}
     for name in entry.rows:
-        if name not in (*named, *shown):
+        if name not in (*_KEYS, *shown) and not (entry.layout and name == "data_set"):
             raise PrivacyEvalError(
-                f"{where}: rows: {name}: expected {', '.join(named)}, or what a column shows"
+                f"{where}: rows: {name}: expected {', '.join(_KEYS)}, or what a column shows"
             )
 
 
 def bundled_entries(name: str) -> tuple[Declared, ...]:
     """Return the entries of a file of conf/tables."""
     return read_entries(resource("conf/tables") / f"{name}.yaml", bundled=True)
+
+
+def entry_of(name: str, file: str = "systems") -> Declared:
+    """Return an entry of a file of conf/tables."""
+    return next(entry for entry in bundled_entries(file) if entry.name == name)
 
 
 def tables_of_ones_own(data: ReportData) -> list[Table]:
@@ -214,24 +244,84 @@ def tables_of_ones_own(data: ReportData) -> list[Table]:
     ]
 
 
-def declared_tables(data: ReportData, entries: Iterable[Declared], title: str) -> Iterator[Table]:
+#: Rows of an entry, words of its texts, and notes that follow from the rows.
+Part = tuple[Measurements, Mapping[str, str], Sequence[str]]
+
+
+def declared_tables(
+    data: ReportData,
+    entries: Iterable[Declared],
+    title: str,
+    parts: Mapping[str, Callable[[Measurements, ReportData], Part]] = MappingProxyType({}),
+) -> Iterator[Table]:
     """Yield the tables of entries that have rows, such as those of one results folder of a system,
-    in the protocol's variant."""
+    in the protocol's variant.
+
+    Parameters
+    ----------
+    parts : mapping
+        What some entries, by their names, make of the rows that they select.
+    """
     measurements = data.measurements.in_variant(data.protocol.variant)
     for entry in entries:
-        rows = _selected(measurements, entry)
-        values = data.measurements.values(entry.each) if entry.each else [""]
-        for number, value in enumerate(values):
+        whole = _under(data.protocol, entry) if entry.layout else entry
+        rows = _selected(measurements, whole)
+        for number, value in enumerate(_each(data, entry, rows)):
             of_value = rows.select(**{entry.each: value}) if entry.each else rows
             columns = " / ".join(of_value.values("group_by"))
             words = {"system": title, "number": str(number), "group_by": columns}
-            table = _Rendering(data, entry, of_value, words).table()
+            if entry.each in ("split", "metric"):
+                words[entry.each] = value
+            if entry.each == "metric":
+                words["sentence"] = metric_of(value).sentence
+            notes: Sequence[str] = ()
+            if entry.name in parts:
+                of_value, more, notes = parts[entry.name](of_value, data)
+                words |= more
+            table = _Rendering(data, whole, of_value, words).table(notes)
             if table.groups:
                 yield table
 
 
+def _under(protocol: Protocol, entry: Declared) -> Declared:
+    """Return an entry with the EER that the protocol shows."""
+    columns = (replace(c, metric=protocol.shown(c.metric)) for c in entry.columns)
+    select = {n: tuple(map(protocol.shown, of)) for n, of in entry.select.items()}
+    return replace(entry, columns=tuple(columns), select=select)
+
+
+def _each(data: ReportData, entry: Declared, rows: Measurements) -> Sequence[str]:
+    """List the values for each of which an entry has a table."""
+    if entry.each in ("split", "metric"):
+        return _ordered(data.protocol, entry.each, rows.values(entry.each))
+    return data.measurements.values(entry.each) if entry.each else [""]
+
+
+def ordered_metrics(keys: Iterable[str]) -> list[str]:
+    """Sort metrics by kind, and as registered."""
+    known = [key for kind in _KINDS for key in of_kind(kind)]
+    return sorted(keys, key=lambda key: known.index(key) if key in known else len(known))
+
+
+def _ordered(protocol: Protocol, name: str, values: Iterable[Any]) -> list[Any]:
+    """Sort the values of a circumstance as tables have them."""
+    if name == "metric":
+        return ordered_metrics(values)
+    speech = dict.fromkeys(("enrollment", "trial", "asr_model"), SPEECH)
+    known = {
+        "split": protocol.splits,
+        "gender": (*protocol.genders,),
+        "language_model": (*protocol.recognition.language_models,),
+        **speech,
+    }.get(name, ())
+    return sorted(values, key=lambda v: (known.index(v) if v in known else len(known), v))
+
+
 def declared_table(
-    entry: Declared, measurements: Measurements, words: Mapping[str, str]
+    entry: Declared,
+    measurements: Measurements,
+    words: Mapping[str, str],
+    notes: Sequence[str] = (),
 ) -> Table | None:
     """Return the table of an entry, None without rows, of measurements in their order.
 
@@ -239,15 +329,17 @@ def declared_table(
     ----------
     words : mapping
         What fills the texts.
+    notes : sequence of str
+        Further ones.
     """
-    table = _Rendering(None, entry, _selected(measurements, entry), words).table()
+    table = _Rendering(None, entry, _selected(measurements, entry), words).table(notes)
     return table if table.groups else None
 
 
 def _selected(measurements: Measurements, entry: Declared) -> Measurements:
     rows = measurements.select(**_wanted(entry))
     for name, left_out in entry.without.items():
-        rows = rows.select(**{name: {*rows.values(name)} - {*left_out}})
+        rows = rows.select(**{name: [v for v in rows.values(name) if str(v) not in left_out]})
     return rows
 
 
@@ -258,8 +350,10 @@ def _wanted(entry: Declared) -> dict[str, object]:
     several = {
         n: [m for v in values for m in meant.get(v, (v,))] for n, values in entry.select.items()
     }
+    if kinds := several.pop("kind", []):
+        several["metric"] = [k for k, m in METRICS.items() if m.kind in kinds and m.tabled]
     shown = (name for column in entry.columns for name in (column.pivot, *column.show.split("/")))
-    named = {*entry.select, *entry.rows, entry.each, *shown}
+    named = {*entry.select, *entry.rows, entry.each, *entry.blocks, *shown}
     wanted: dict[str, object] = {name: None for name in WHOLE if name not in named}
     return wanted | {n: PRESENT if values == ["*"] else values for n, values in several.items()}
 
@@ -273,48 +367,160 @@ class _Rendering:
     rows: Measurements
     words: Mapping[str, str]
 
-    def table(self) -> Table:
+    def table(self, notes: Sequence[str] = ()) -> Table:
         """Make the table, which has no groups if it would be too wide."""
+        filled = self._by_split() if self.entry.layout else self._list()
+        entry, fill = self.entry, {**self._words(), **self.words}
+        fill["title"] = entry.title.format(**fill)
+        return replace(
+            filled,
+            name=entry.name.format(**fill),
+            caption=entry.caption.format(**fill),
+            notes=(
+                *(self._of_scores() if entry.layout else ()),
+                *(note.format(**fill) for note in entry.notes),
+                *notes,
+                *(filled.notes if entry.layout else self._marks()),
+            ),
+            bold_means=entry.bold_means,
+            section=entry.section,
+            title=fill["title"],
+            turned=entry.turned or "attack" in entry.rows,
+        )
+
+    def _list(self) -> Table:
+        """Make the rows: a line for each value of what identifies them."""
         entry, data = self.entry, self.data
-        facts = _FACTS.get(entry.name, _no_facts) if data is not None else _no_facts
-        words, notes = facts(self.rows, data)
-        fill = {**self.words, **words}
-        known = {**_KEYS, **_added()}
-        keys = [known[name] for name in entry.rows if name in known and data is not None]
-        heads = [head for key in keys for head in key.heads(self.words, data)]
+        keys = [name for name in entry.rows if name in _KEYS and data is not None]
+        if "recognizer" in keys and not any(recognizer(r, self._protocol) for r in self.rows):
+            keys.remove("recognizer")
+        heads = [
+            Column(title.format(**self.words), align="l", sparse=key != "group")
+            for key in keys
+            for title in _KEYS[key]
+        ]
         columns = list(itertools.chain.from_iterable(map(self._column, entry.columns)))
         shown = self.rows if all(self._fits(c) for c in entry.columns) else Measurements.of([])
         blocks: dict[Key, list[Key]] = {}
         bold = set()
         for block, of in self._lines(shown):
             cells = [(by, _own(by, value, of)) for _, by, value in columns]
-            texts = [_cell(*cell) for cell in cells]
+            texts = [self._cell(*cell) for cell in cells]
             if any(texts):
                 number = sum(map(len, blocks.values()))
                 low = (i for i, cell in enumerate(cells, len(heads)) if _is_bold(*cell))
                 bold |= {(number, i) for i in low}
-                identity = (text for key in keys for text in key.cells(of[0], data))
+                identity = (t for key in keys for t in _identity(key, of[0], self._protocol))
                 blocks.setdefault(block, []).append((*identity, *texts))
         titles = [entry.headings.get(block[0], block[0]) for block in blocks if entry.headings]
         return Table(
-            entry.name.format(**fill),
-            entry.caption.format(**fill),
+            "",
+            "",
             (*heads, *(column for column, _, _ in columns)),
             tuple(map(tuple, blocks.values())),
             headings=tuple(map(Label, titles)),
             bold=frozenset(bold),
-            bold_means=entry.bold_means,
-            notes=(*(n.format(**fill) for n in entry.notes), *notes, *self._marks()),
-            section=entry.section,
-            title=entry.title.format(**fill),
-            turned="attack" in entry.rows,
         )
+
+    def _by_split(self) -> Table:
+        """Make a numbered row for all that may identify one, but for data sets and pairs of speech
+        without any value: the first split's columns, those that identify the row, then the other
+        splits'. Rows that tell nothing are counted in a note instead."""
+        entry, protocol = self.entry, self._protocol
+        names = (*entry.blocks, *entry.rows)
+        of_places = self.rows.groups("split", *names)
+        identity = [c for c in entry.columns if c.show in names]
+        values = [of for c in entry.columns if c not in identity for of in self._column(c)]
+        cells = {
+            place: [self._cell(by, _own(by, value, of)) for _, by, value in values]
+            for place, of in of_places.items()
+        }
+        if all(text in ("", NOT_AVAILABLE) for texts in cells.values() for text in texts):
+            return Table("", "", ())
+        filled = {place[0] for place, texts in cells.items() if any(texts)}
+        splits = [split for split in protocol.splits if split in filled]
+        valued = {place[1 + names.index("data_set")] for place, of in cells.items() if any(of)}
+        sets = {d.id: d for d in self._sets() if d.id in valued}
+        grid = {name: [*sets] if name == "data_set" else self._grid(name) for name in names}
+        identity = [c for c in identity if not c.optional or len(grid[c.show]) > 1]
+        columns = [Column("#")]
+        for split in splits:
+            heading = Column(protocol.split_title(split), align="l", rule=split != splits[0])
+            columns += [heading, *(column for column, _, _ in values)]
+            if split == splits[0]:
+                heads = [Column(c.title, identity=True) for c in identity]
+                columns += [replace(heads[0], rule=True), *heads[1:]]
+        pairs = {*self.rows.groups("enrollment", "trial")}
+        left_out, number, groups = Counter[str](), itertools.count(1), []
+        for block in itertools.product(*(grid[name] for name in entry.blocks)):
+            rows = []
+            for key in itertools.product(*(grid[name] for name in entry.rows)):
+                of = dict(zip(names, (*block, *key), strict=True))
+                if "enrollment" in of and (of["enrollment"], of["trial"]) not in pairs:
+                    continue
+                places = {split: (split, *of.values()) for split in splits}
+                if why := _tells_nothing(t for p in places.values() for t in cells.get(p, ())):
+                    left_out[why] += 1
+                    continue
+                row = [str(next(number))]
+                for split, place in places.items():
+                    counts = (r.get(name) for r in of_places.get(place, ()) for name in LEFT_OUT)
+                    row += [sets[of["data_set"]].row_name(split) + "*" * any(counts)]
+                    row += cells.get(place, [""] * len(values))
+                    if split == splits[0]:
+                        row += (_letter(c.show, of[c.show]) for c in identity)
+                rows.append(tuple(row))
+            groups.append(rows)
+        notes = (f"Left out: {counted(n, 'row')} with {why}" for why, n in left_out.items())
+        return Table("", "", tuple(columns), nonempty(groups), notes=tuple(notes))
+
+    @property
+    def _protocol(self) -> Protocol:
+        assert self.data is not None
+        return self.data.protocol
+
+    def _grid(self, name: str) -> Sequence[str]:
+        """Return the values of a circumstance that have rows, side by side."""
+        known = {"gender": [*self._protocol.genders], "enrollment": SPEECH, "trial": SPEECH}
+        return known.get(name) or _ordered(self._protocol, name, self.rows.values(name))
+
+    def _sets(self) -> Sequence[DataSet | RecognitionSet]:
+        """Return the data sets of the rows, in their order."""
+        metric = next(iter(self.rows.values("metric")), "")
+        is_of_emotion = metric.startswith("acc_")
+        of_speech = decoded_sets(self._protocol, "uar" if is_of_emotion else metric)
+        return of_speech or [self._protocol.data_set(name) for name in self._protocol.table_rows]
+
+    def _words(self) -> Mapping[str, str]:
+        """Return what captions say of splits side by side, and of what was left out."""
+        if not self.entry.layout:
+            return {}
+        splits = self.rows.select(value=PRESENT).values("split")
+        where = f", {self._protocol.split_name(splits[0])}" if len(splits) == 1 else ""
+        left_out = left_out_text(self.rows)
+        return {"in_split": where, "left_out": f"; {left_out}" if left_out else ""}
+
+    def _of_scores(self) -> list[str]:
+        """Describe the trials, speakers and model of values of scores, their intervals and what
+        makes them uninformative."""
+        metrics = ordered_metrics(self.rows.values("metric"))
+        kinds = {metric_of(metric).kind for metric in metrics}
+        if self.data is None or kinds != {"scores"} or "printed" in self.rows.columns:
+            return []
+        splits, variant = self.rows.values("split"), self._protocol.variant
+        records = [r for r in self.data.results.verification if r.condition.split in splits]
+        drawn = self.rows.select(low=PRESENT).values("metric") if self.entry.intervals else ()
+        return [
+            evaluated_note(records, variant),
+            *interval_notes(records, [m for m in metrics if m in drawn]),
+            *caveat_notes(records, metrics, variant, marked=True),
+        ]
 
     def _lines(self, rows: Measurements) -> Iterator[tuple[Key, list[Row]]]:
         """Yield the rows of each line by what identifies it, block by block: those that the entry
         names, or trial sets in the order of the protocol."""
         data, blocks = self.data, self.entry.blocks
-        names = (blocks,) if blocks else ("split", "data_set", "gender") if data else ()
+        names = blocks or (("split", "data_set", "gender") if data else ())
         groups: dict[Key, dict[Key, list[Row]]] = {}
         of_set = ("results_folder", "name", "attacker", "language_model", "asr_model")
         pivots = {shown.pivot for shown in self.entry.columns}
@@ -337,20 +543,20 @@ class _Rendering:
 
     def _column(self, shown: Shown) -> Iterator[tuple[Column, Shown, object]]:
         """Yield a column, or one for each value of its pivot."""
-        of_metric = self.rows.select(metric=shown.metric)
-        if shown.optional and not len(of_metric.select(value=PRESENT)):
+        of = self.rows.select(metric=shown.metric) if shown.metric else self.rows
+        if shown.optional and not len(of.select(**{shown.show or "value": PRESENT})):
             return
         for value in self._pivoted(shown) if shown.pivot else [None]:
-            of = Label("" if value is None else str(value))
+            title = self._label(shown.pivot, value) if shown.pivot else Label("")
             if shown.metric and value is None:
-                of = metric_of(shown.metric).column
+                title = metric_of(shown.metric).column
             elif shown.show in TITLES and value is None:
-                of = Label(TITLES[shown.show])
+                title = Label(TITLES[shown.show])
             yield (
                 Column(
-                    shown.title.format(of.title, **self.words) if shown.title else of.title,
-                    _latex(shown.title or "{}", of.latex),
-                    align=shown.align,
+                    shown.title.format(title.title, **self.words) if shown.title else title.title,
+                    _latex(shown.title or "{}", title.latex),
+                    align="c" if self.entry.layout else shown.align,
                     sparse=shown.sparse,
                     rule=shown.rule,
                 ),
@@ -358,13 +564,56 @@ class _Rendering:
                 value,
             )
 
+    def _cell(self, shown: Shown, own: Sequence[Row]) -> str:
+        """Format a cell from its rows."""
+        blank = "" if self.entry.layout or shown.pivot in _OF_SOME else self.entry.blank
+        if shown.show in _TEXTS or not shown.show:
+            form = _TEXTS.get(shown.show, functools.partial(self._value, shown=shown))
+            chosen = sorted(own, key=_number) if shown.at == "range" else own
+            ends = (chosen[0], chosen[-1]) if shown.at == "range" and own else chosen[:1]
+            return "\u2013".join(map(form, ends)) or blank
+        if shown.at == "range":
+            numbers = sorted(r[shown.show] for r in own)
+            return " to ".join(dict.fromkeys(map(str, (numbers[0], numbers[-1]))))
+        names = shown.show.split("/")
+        texts = [next((_word(name, r[name]) for r in own if name in r), "") for name in names]
+        return "/".join(texts) or ("" if own and names[0] in own[0] else blank)
+
+    def _value(self, row: Row, shown: Shown) -> str:
+        """Format the value of a row, with the sign of a difference."""
+        entry = self.entry
+        how: dict[str, Any] = {"detailed": bool(entry.layout), "interval": entry.intervals}
+        text = value_text(row, decimals=shown.decimals, **how)
+        return f"+{text}" if "against" in row and text[:1].isdigit() else text
+
     def _fits(self, shown: Shown) -> bool:
         return not shown.pivot or len(self._pivoted(shown)) <= shown.most
 
     def _pivoted(self, shown: Shown) -> list[Any]:
         of_metric = self.rows.select(metric=shown.metric) if shown.metric else self.rows
         values = [v for v in of_metric.values(shown.pivot) if v != 1]  # a gallery of one: nothing
-        return values if self.data is None else sorted(values)
+        if self.data is None:
+            return values
+        if shown.pivot == "language_model":
+            return [*self._protocol.recognition.language_models]
+        return _ordered(self._protocol, shown.pivot, values)
+
+    def _label(self, pivot: str, value: object) -> Label:
+        """Return the title of a column for a value."""
+        if isinstance(value, Label):
+            return value
+        if pivot == "metric":
+            return metric_of(str(value)).column
+        if self.data is None:
+            return Label(str(value))
+        if pivot == "language_model":
+            several = len(self._protocol.recognition.language_models) > 1
+            wer, model = metric_of("wer").column.title, str(value)
+            latex = rf"{escape_latex(wer)}, LM$_\mathrm{{{model[0]}}}$"
+            return Label(f"{wer}, {model} LM", latex) if several else Label(wer)
+        if pivot == "split":
+            return Label(self._protocol.split_title(str(value)))
+        return Label(str(value))
 
     def _marks(self) -> Iterator[str]:
         """Explain the marks of values, and say what holds of some rows."""
@@ -375,7 +624,7 @@ class _Rendering:
         caveats = (
             withholding_caveat(r.get("caveats", {}), r["metric"])
             for r in self.rows
-            if r["metric"] in metrics
+            if r.get("metric") in metrics - {""}
         )
         yield from (note_of(c) for c in dict.fromkeys(caveats) if c is not None)
 
@@ -401,23 +650,8 @@ def _own(shown: Shown, value: object, rows: Sequence[Row]) -> list[Row]:
 
 def _is_bold(shown: Shown, own: Sequence[Row]) -> bool:
     p = own[0].get("p_corrected" if shown.show == "p_corrected" else "p") if own else None
-    return p is not None and shown.bold_below is not None and p < shown.bold_below
-
-
-def _cell(shown: Shown, own: Sequence[Row]) -> str:
-    """Format a cell from its rows."""
-    if shown.show in _TEXTS or not shown.show:
-        form = _TEXTS.get(shown.show, functools.partial(_value, shown=shown))
-        chosen = sorted(own, key=_number) if shown.at == "range" else own
-        ends = (chosen[0], chosen[-1]) if shown.at == "range" and own else chosen[:1]
-        text = "\u2013".join(map(form, ends))
-        return text or ("" if shown.pivot in _OF_SOME else NOT_AVAILABLE)
-    if shown.at == "range":
-        numbers = sorted(r[shown.show] for r in own)
-        return " to ".join(dict.fromkeys(map(str, (numbers[0], numbers[-1]))))
-    names = shown.show.split("/")
-    texts = [next((_word(name, r[name]) for r in own if name in r), "") for name in names]
-    return "/".join(texts) or ("" if own and names[0] in own[0] else NOT_AVAILABLE)
+    low = p is not None and shown.bold_below is not None and p < shown.bold_below
+    return low or (shown.show == "printed" and any(row.get("is_bold") for row in own))
 
 
 def _difference(row: Row) -> str:
@@ -426,12 +660,6 @@ def _difference(row: Row) -> str:
 
 def _number(row: Row) -> float:
     return float(row["value"])
-
-
-def _value(row: Row, shown: Shown) -> str:
-    """Format the value of a row, with the sign of a difference."""
-    text = value_text(row, decimals=shown.decimals)
-    return f"+{text}" if "against" in row and text[:1].isdigit() else text
 
 
 def _p_value(row: Row, name: str) -> str:
@@ -456,6 +684,37 @@ _OF_SOME = ("gallery", "against", "design")
 _WORDS = {("session", "other"): "not enrolled"}
 
 
+#: Kinds of metrics in the order of columns.
+_KINDS: tuple[Kind, ...] = ("scores", "utility", "emotion", "measures", "matrices")
+
+#: Texts of rows that tell nothing, and why.
+_NOTHING = {
+    NOT_AVAILABLE: "no value (n/a)",
+    (ignoring := describe("min_dcf_0.01").format(1.0, detailed=True)): f"a minimum cost of "
+    f"{ignoring}, that of ignoring the scores",
+}
+
+
+def _tells_nothing(cells: Iterable[str]) -> str:
+    """Tell why a row tells nothing; "" if it does."""
+    texts = {cell.partition(" [")[0] for cell in cells if cell}
+    return _NOTHING.get(texts.pop(), "") if len(texts) == 1 else ""
+
+
+def left_out_text(rows: Measurements) -> str:
+    """Say how much was left out, of each condition and source once; "" if nothing was."""
+    lacking = (row for row in rows if any(row.get(name) for name in LEFT_OUT))
+    once = {(r["name"], r.get("source"), r.get("asv_model")): r for r in lacking}
+    trials, scores, utterances = (sum(r.get(n, 0) for r in once.values()) for n in LEFT_OUT)
+    of_scores = f"{trials} trials without a score and {scores} scores without a trial"
+    of_all = of_scores if trials or scores else f"{utterances} utterances"
+    return f"*: {of_all} left out" if once else ""
+
+
+def _letter(name: str, value: str) -> str:
+    return value[0] if name in ("enrollment", "trial") else value
+
+
 def _word(name: str, value: object) -> str:
     if name == "metric":
         return metric_of(str(value)).column.title
@@ -468,43 +727,22 @@ def _sets(protocol: Protocol) -> list[str]:
     return list(dict.fromkeys((*protocol.table_rows, *decoded)))
 
 
-@dataclass(frozen=True)
-class _KeyColumns:
-    """Columns that identify rows, of the words and `ReportData`: their heads, and their cells of a
-    row."""
-
-    heads: Callable[[Mapping[str, str], Any], Sequence[Column]]
-    cells: Callable[[Row, Any], Sequence[str]]
+def _trial_set(row: Row, protocol: Protocol) -> Key:
+    return protocol.data_set(row["data_set"]).row_name(row["split"]), row["gender"]
 
 
-def _left(*titles: str) -> Callable[[Mapping[str, str], Any], Sequence[Column]]:
-    return lambda words, data: aligned("l", *titles, sparse=True)
-
-
-def _trial_set(row: Row, data: ReportData) -> Key:
-    return data.protocol.data_set(row["data_set"]).row_name(row["split"]), row["gender"]
-
-
-def _attack(row: Row, data: ReportData) -> Key:
+def _attack(row: Row, protocol: Protocol) -> Key:
     """Name the attack model, and any attacker other than the challenge's own."""
-    titles = {a.id: a.title for a in data.protocol.attack_models}
+    titles = {a.id: a.title for a in protocol.attack_models}
     own = row.get("attacker", "") in ("", *CHALLENGE_ATTACKERS)
     by = "" if own else f" ({row['attacker']})"
     flag = "*" * (row.get("averaged") == "scores")
     return (f"{titles.get(row.get('attack_model', ''), '')}{by}{flag}",)
 
 
-def _decoded_set(row: Row, data: ReportData) -> Key:
-    (of_set,) = (d for d in data.protocol.recognition.data_sets if d.id == row["data_set"])
+def _decoded_set(row: Row, protocol: Protocol) -> Key:
+    (of_set,) = (d for d in protocol.recognition.data_sets if d.id == row["data_set"])
     return (of_set.row_name(row["split"]),)
-
-
-def _recognizers(data: ReportData) -> bool:
-    return any(recognizer(row, data.protocol) for row in data.measurements.select(metric="wer"))
-
-
-def _recognizer(row: Row, data: ReportData) -> Sequence[str]:
-    return [recognizer(row, data.protocol)] if _recognizers(data) else []
 
 
 def _circumstance(key: str) -> str:
@@ -512,98 +750,32 @@ def _circumstance(key: str) -> str:
     return {"attack": "attack_model", "speech": "trial", "recognizer": "asr_model"}.get(key, key)
 
 
-#: Columns that identify rows; what is not here is among the columns of the entry, if it is shown.
-_KEYS: Mapping[str, _KeyColumns] = {
-    "trial_set": _KeyColumns(_left("Trial set", "Gen"), _trial_set),
-    "system": _KeyColumns(_left("System"), lambda row, data: (row["system"],)),
-    "attack": _KeyColumns(_left("Attack model"), _attack),
-    "attacker": _KeyColumns(_left("Attacker"), lambda row, data: (row["attacker"],)),
-    "group": _KeyColumns(
-        lambda words, data: aligned("l", words["group_by"]), lambda row, data: (row["group"],)
-    ),
-    "threshold": _KeyColumns(
-        _left("FMR of all"), lambda row, data: (f"{100 * float(row['threshold']):g} %",)
-    ),
-    "decoded_set": _KeyColumns(_left("Data set"), _decoded_set),
-    "speech": _KeyColumns(_left("Speech"), lambda row, data: (row["trial"],)),
-    "recognizer": _KeyColumns(
-        lambda words, data: aligned("l", *["Recognizer"] * _recognizers(data), sparse=True),
-        _recognizer,
-    ),
+#: Titles of the columns of what identifies rows; what is not here is among the columns of the
+#: entry, if it is shown.
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    "trial_set": ("Trial set", "Gen"),
+    "system": ("System",),
+    "attack": ("Attack model",),
+    "attacker": ("Attacker",),
+    "group": ("{group_by}",),
+    "threshold": ("FMR of all",),
+    "decoded_set": ("Data set",),
+    "speech": ("Speech",),
+    "recognizer": ("Recognizer",),
+    **{name: (title,) for name, title in ADDED.items()},
+}
+
+#: Their cells of a row, unless they are the circumstance itself.
+_CELLS: Mapping[str, Callable[[Row, Protocol], Key]] = {
+    "trial_set": _trial_set,
+    "attack": _attack,
+    "threshold": lambda row, _: (f"{100 * float(row['threshold']):g} %",),
+    "decoded_set": _decoded_set,
+    "recognizer": lambda row, protocol: (recognizer(row, protocol),),
 }
 
 
-def _added() -> dict[str, _KeyColumns]:
-    """Return the columns of circumstances that wings add."""
-
-    def cells(name: str, row: Row, data: ReportData) -> Sequence[str]:
-        return (str(row.get(name, "")),)
-
-    partial = functools.partial
-    return {n: _KeyColumns(_left(title), partial(cells, n)) for n, title in ADDED.items()}
-
-
-#: Words of a caption, and notes that follow from the rows.
-_Facts = tuple[Mapping[str, str], Sequence[str]]
-
-
-def _no_facts(rows: Measurements, data: ReportData | None) -> _Facts:
-    return {}, ()
-
-
-def _of_galleries(rows: Measurements, data: ReportData) -> _Facts:
-    """Say what identification by chance reaches, and of whom galleries are."""
-    records = data.results.identification
-    chances: dict[int, set[float]] = {}
-    for row in rows.select(speaker=None):
-        if row["gallery"] > 1:
-            chances.setdefault(row["gallery"], set()).add(min(row["rank"] / row["gallery"], 1.0))
-    chance = (" or ".join(f"{100 * c:.3g}" for c in sorted(chances[n])) for n in sorted(chances))
-    ranks = " or ".join(map(str, sorted(set(rows.values("rank")))))
-    highest = "scores highest" if ranks in ("", "1") else f"is among the {ranks} highest scores"
-    largest = max(rows.values("n_enrolled"), default=0)
-    notes = [
-        f"The data allow groups of up to {largest} people; larger ones need more enrolled people "
-        "(--distractors)"
-    ]
-    if any(row["value"] in (0.0, 1.0) and "low" in row for row in rows):
-        notes.append(OF_SPEAKERS)
-    if left_out := sum(r.not_enrolled for r in records):
-        notes.append(f"{left_out} trial speakers of all rows are not enrolled and left out")
-    if any(len(r.genders) > 1 for r in records):
-        notes.append("Groups are of both genders")
-    usual = {model.backend for model in data.protocol.asv_models} or {"plda"}
-    if others := sorted({str(r.provenance.get("backend", "plda")) for r in records} - usual):
-        usual_names = " or ".join(sorted(usual)).replace("plda", "PLDA")
-        notes.append(f"Scored by {' and '.join(others)} instead of {usual_names}")
-    if more := [r for r in records if r.distractors]:
-        least, most = (f(r.n_distractors for r in more) for f in (min, max))
-        notes.append(
-            f"Of the enrolled speakers {least}{f' to {most}' * (most > least)} are distractors of "
-            f"{', '.join(sorted({r.distractors for r in more}))}"
-        )
-    return {"chance": ", ".join(chance), "highest": highest}, notes
-
-
-def _of_singling_out(rows: Measurements, data: ReportData) -> _Facts:
-    """Say what singling out by chance reaches, and where it is refused."""
-    chance = singling_out_chance(sorted(rows.values("gallery")))
-    refused = Counter(r.singling_out.refused for r in data.results.identification)
-    notes = [f"Not computed in {counted(n, 'row')}: {why}" for why, n in refused.items() if why]
-    return {"chance": ", ".join(f"{100 * p:.1f}" for p in chance)}, notes
-
-
-def _of_groups(rows: Measurements, data: ReportData) -> _Facts:
-    """Say what of identification by groups is not rank 1 of one gender."""
-    records, ranks = data.results.identification, sorted({*rows.values("rank")})
-    notes = ["Galleries are of both genders"] * any(len(r.genders) > 1 for r in records)
-    if ranks != [1]:
-        notes.append(f"Found: among the {' or '.join(map(str, ranks))} highest scores")
-    return {}, notes
-
-
-_FACTS: Mapping[str, Callable[[Measurements, Any], _Facts]] = {
-    "identification": _of_galleries,
-    "identification_singling_out": _of_singling_out,
-    "groups_{number}_identification": _of_groups,
-}
+def _identity(name: str, row: Row, protocol: Protocol) -> Key:
+    """Return the cells of what identifies a row."""
+    form = _CELLS.get(name)
+    return form(row, protocol) if form else (str(row.get(_circumstance(name), "")),)

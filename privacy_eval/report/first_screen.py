@@ -382,20 +382,21 @@ def _worst(data: ReportData, system: str) -> Iterator[str]:
         )
         return
     similar = [
-        (s.deid, s.speaker, r)
+        (row, r)
         for r in data.results.similarity
         if r.condition.system == system and r.condition.split == data.main_split
-        for s in r.speakers
+        for row in r.measurements.select(metric="deid", speaker=PRESENT)
     ]
     if similar:
-        deid, speaker, of_set = min(similar, key=lambda entry: entry[0])
+        worst, of_set = min(similar, key=lambda entry: entry[0]["value"])
+        deid = worst["value"]
         how = f"de-identified by {describe('deid').format(deid)} %"
         how = how if deid > 0 else "not de-identified at all"
         if (whole := of_set.values("exact").get("deid")) is not None:
             how += f", all speakers of the set together by {describe('deid').format(whole)} %"
         yield (
-            f"Worst protected: speaker {speaker} ({_set(data, of_set.condition)}), {how} (variant "
-            f"{of_set.speakers_variant}); {_highest_of(len(similar))}."
+            f"Worst protected: speaker {worst['speaker']} ({_set(data, of_set.condition)}), {how} "
+            f"(variant {worst['variant']}); {_highest_of(len(similar))}."
         )
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ..choices import LEVEL
 from ..metrics import NOT_AVAILABLE, describe
 from ..numbers.attackers import Tried
 from ..numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, interval_of, system_column
-from ..numbers.means import averaged_conditions
+from ..numbers.means import UTILITY, averaged_conditions
 from ..numbers.report_data import ReportData
-from ..numbers.trade_offs import UTILITY
-from ..results.measurements import Row
+from ..results.measurements import Measurements, Row
 from .attackers_in_words import (
     LIKE_LOWEST,
     PARTIAL,
@@ -19,9 +19,10 @@ from .attackers_in_words import (
     attacker_notes,
     strongest_attacker_notes,
 )
+from .declared import declared_table, entry_of
 from .notes import averaged_text, blank_notes, caveat_notes, words_not_resampled
 from .ranking_tables import p_value_text
-from .table import ANSWER, Column, Table, aligned, nonempty
+from .table import Table
 
 #: Follows statements that are of a single pair, and do not hold among all pairs.
 _SINGLE = " (this pair alone)"
@@ -33,121 +34,81 @@ def attackers_table(data: ReportData) -> Table | None:
     protocol, tried = data.protocol, data.tried
     order = [(s, split) for split in protocol.splits for s in data.systems_by_rank]
     rows = [tried[place] for place in order if place in tried]
-    if not rows:
-        return None
-    titles = list(dict.fromkeys(a["title"] for row in rows for a in row.attackers))
-    corrected = any(row.strongest is not None for row in rows)
-    extra = [Column("Corrected", interval=True, rule=True)] if corrected else []
-    columns = (*aligned("l", "System", "Split"), *map(Column, titles), *extra)
-    groups, bold, number = [], set(), 0
+    every = [a for row in rows for a in row.attackers]
+    shown: list[Row] = []
+
+    def add(system: str, split: str, eers: Mapping[str, str], bold: str = "", **more: str) -> None:
+        place = {"system": system, "split": protocol.split_title(split), **more}
+        for title in dict.fromkeys(a["title"] for a in every):
+            text = eers.get(title) or NOT_AVAILABLE
+            shown.append({**place, "title": title, "printed": text, "is_bold": title == bold})
+
     for split in dict.fromkeys(row.split for row in rows):
         of_split = [row for row in rows if row.split == split]
-        original = _original(of_split, titles, columns, data)
-        number += len(original)
+        if original := _original(of_split, data):
+            add("Original speech", split, original)
         for row in of_split:
-            if row.lowest is not None:
-                bold.add((number, 2 + titles.index(row.lowest_title)))
-            number += 1
-        groups.append((*original, *(_texts(row, titles, data, columns) for row in of_split)))
-    name = describe(protocol.eer).name
-    return Table(
-        "attackers",
-        f"{protocol.title}: {name} of every attacker that was tried, in %; "
-        f"{averaged_text(protocol)}, of the available conditions. {_titles(rows, data)}.",
-        columns,
-        tuple(groups),
-        bold=frozenset(bold),
-        bold_means="the strongest attacker of the row",
-        notes=tuple(attacker_notes(rows, data)),
-        section=ANSWER,
-        front=True,
+            corrected = {"corrected": row.corrected_text} if row.corrected_text else {}
+            add(row.system, split, _eers(row), row.lowest_title, **corrected)
+    own = protocol.own_attacker
+    words = {
+        "protocol": protocol.title,
+        "eer": describe(protocol.eer).name,
+        "averaged": averaged_text(protocol),
+        "titles": ", ".join(dict.fromkeys(a["title"] for a in every if a["attacker"] == own)),
+        "own": next((a.title for a in protocol.attackers if a.id == own), own),
+    }
+    table = declared_table(
+        entry_of("attackers"), Measurements.of(shown), words, attacker_notes(rows, data)
     )
+    return table and replace(table, front=True)
 
 
-def _titles(rows: Iterable[Tried], data: ReportData) -> str:
-    """Say whose the columns of attack models are."""
-    own = data.protocol.own_attacker
-    every = (a for row in rows for a in row.attackers)
-    titles = dict.fromkeys(a["title"] for a in every if a["attacker"] == own)
-    named = (a.title for a in data.protocol.attackers if a.id == own)
-    return f"{', '.join(titles)}: the challenge's own attacker, {next(named, own)}"
-
-
-def _original(
-    rows: Sequence[Tried], titles: Sequence[str], columns: Sequence[Column], data: ReportData
-) -> list[tuple[str, ...]]:
-    """Return the row of original speech of a split, if another attacker than the challenge's own
-    was tried on it."""
+def _original(rows: Sequence[Tried], data: ReportData) -> Mapping[str, str]:
+    """Return the EERs on original speech of a split by attacker, if another one than the
+    challenge's own was tried on it."""
     protocol, split = data.protocol, rows[0].split
     every = [a for row in rows for a in row.attackers]
     scored = {a["title"]: a["original"]["printed"] for a in reversed(every) if a["original"]}
     eers = {title: text for title, text in scored.items() if text}
-    if not eers:
-        return []
-    challenge = data.means.of(protocol.eer, ORIGINAL_ATTACK, split, ORIGINAL_COLUMN)["printed"]
-    eers |= {a["title"]: challenge for a in every if a["attacker"] == protocol.own_attacker}
-    texts = ["Original speech", protocol.split_title(split)]
-    texts += [eers.get(title) or NOT_AVAILABLE for title in titles]
-    return [tuple(texts + [NOT_AVAILABLE] * (len(columns) - len(texts)))]
+    if eers:
+        own = data.means.of(protocol.eer, ORIGINAL_ATTACK, split, ORIGINAL_COLUMN)["printed"]
+        eers |= {a["title"]: own for a in every if a["attacker"] == protocol.own_attacker}
+    return eers
 
 
-def _texts(
-    row: Tried, titles: Sequence[str], data: ReportData, columns: Sequence[Column]
-) -> tuple[str, ...]:
-    like_lowest, untested = row.like_lowest, row.untested
-    partial = [a["title"] for a in row.partial]
-    eers = {
-        title: f"{a['printed']}{LIKE_LOWEST * (title in like_lowest)}"
-        f"{UNTESTED * (title in untested)}{PARTIAL * (title in partial)}"
+def _eers(row: Tried) -> Mapping[str, str]:
+    """Return the EERs of a system by attacker, with their marks."""
+    marked = {LIKE_LOWEST: row.like_lowest, UNTESTED: row.untested}
+    marked[PARTIAL] = {a["title"] for a in row.partial}
+    marks = {
+        a["title"]: "".join(m for m, titles in marked.items() if a["title"] in titles)
         for a in row.attackers
-        for title in (a["title"],)
     }
-    texts = [row.system, data.protocol.split_title(row.split)]
-    texts += [eers.get(title) or NOT_AVAILABLE for title in titles]
-    return *texts, *[row.corrected_text or NOT_AVAILABLE] * (len(columns) - len(texts))
+    return {a["title"]: f"{a['printed']}{marks[a['title']]}" for a in row.attackers}
 
 
-def pairs_table(data: ReportData, system: str) -> Table:
+def pairs_table(data: ReportData, system: str) -> Table | None:
     """Compare all attackers of a system in pairs, by the same bootstrap replicates."""
     protocol, metric = data.protocol, describe(data.protocol.eer)
     tried = [row for s in protocol.splits if (row := data.tried.get((system, s))) is not None]
     rows = [
-        [
-            (
-                protocol.split_title(row.split),
-                pair["one"]["title"],
-                pair["other"]["title"],
-                f"{metric.format(pair['value'])} "
-                f"{metric.interval(interval_of(pair)) * (not pair['too_few'])}".rstrip(),
-                p_value_text(pair),
-                p_value_text(pair, pair["p_holm"]),
-                _statement(pair),
-            )
-            for pair in row.pairs
-        ]
+        {
+            "split": protocol.split_title(row.split),
+            "attacker": pair["one"]["title"],
+            "other": pair["other"]["title"],
+            "printed": f"{metric.format(pair['value'])} "
+            f"{metric.interval(interval_of(pair)) * (not pair['too_few'])}".rstrip(),
+            "p_text": p_value_text(pair),
+            "p_holm": p_value_text(pair, pair["p_holm"]),
+            "statement": _statement(pair),
+        }
         for row in tried
+        for pair in row.pairs
     ]
-    heading = "Attackers compared in pairs"
-    return Table(
-        "attacker_pairs",
-        f"{heading}: {system} ({metric.name} of the first less that of the other, in percentage "
-        f"points; {averaged_text(protocol)}).",
-        (
-            *aligned("l", "Split", "Attacker"),
-            Column("Other", align="l", rule=True),
-            Column("Difference", interval=True),
-            Column("p"),
-            Column("p (Holm)"),
-            Column("The first is", align="l"),
-        ),
-        nonempty(rows),
-        notes=(
-            "Paired by bootstrap replicate of speakers, two-sided; p (Holm) is adjusted for all "
-            f"pairs of the split, after which those with{_SINGLE} are not significant",
-            *dict.fromkeys(row.lacking_replicates for row in tried if row.lacking_replicates),
-        ),
-        title=heading,
-    )
+    words = {"system": system, "eer": metric.name, "averaged": averaged_text(protocol)}
+    lacking = dict.fromkeys(row.lacking_replicates for row in tried if row.lacking_replicates)
+    return declared_table(entry_of("attacker_pairs"), Measurements.of(rows), words, [*lacking])
 
 
 def _statement(pair: Row) -> str:
@@ -184,13 +145,15 @@ def main_results_table(data: ReportData) -> Table | None:
     keys = (protocol.eer, *others)
     models = {a.id for a in protocol.attack_models if not a.is_original}
     records = [r for r in results.verification if r.condition.attack_model in models]
-    rows = [[_row(a, m, keys, data) for a, m in group] for group in groups]
+    rows = [[cell for a, m in group for cell in _cells(a, m, keys, data)] for group in groups]
     for system, of_system in zip(data.systems_by_rank, rows[1:], strict=True):
-        of_system += _strongest_rows(system, len(others), data)
-    caption = (
-        f"{protocol.title}: {averaged_text(protocol)}, of "
-        f"the available conditions (all: {averaged_conditions(protocol)})."
-    )
+        of_system += _strongest_cells(system, data)
+    words = {
+        "protocol": protocol.title,
+        "averaged": averaged_text(protocol),
+        "conditions": str(averaged_conditions(protocol)),
+        "eer": describe(protocol.eer).column.title,
+    }
     of_speech = [describe(key).name for key in keys if describe(key).kind != "scores"]
     notes = [
         *([f"The same under every attack model: {', '.join(of_speech)}"] if of_speech else ()),
@@ -205,33 +168,12 @@ def main_results_table(data: ReportData) -> Table | None:
     ):
         notes.append("95 % interval: only where every condition of the protocol has replicates")
     notes += data.narrow_intervals
-    resampled = {
-        key
-        for _, means in evaluated
-        for key in _WITH_INTERVAL
-        if key in means and interval_of(means[key])
-    }
-    titles = [Column(describe(key).column.title, interval=key in resampled) for key in keys]
     rated = (a["system"] for a, m in evaluated if m["wer"]["value"] and not interval_of(m["wer"]))
     notes += words_not_resampled(data, map(system_column, dict.fromkeys(rated)))
     notes += strongest_attacker_notes(data)
-    titles.insert(1, Column("95 % interval"))
-    columns = (
-        Column("System", align="l"),
-        Column("Split", align="l"),
-        Column("Attack model", align="l"),
-        Column("Conditions"),
-        *titles,
-    )
-    return Table(
-        "summary",
-        caption,
-        columns,
-        tuple(tuple(group) for group in rows if group),
-        notes=tuple(notes),
-        section=ANSWER,
-        front=True,
-    )
+    blocks = ({**cell, "block": str(n)} for n, group in enumerate(rows) for cell in group)
+    table = declared_table(entry_of("summary"), Measurements.of(blocks), words, notes)
+    return table and replace(table, front=True)
 
 
 def _means(attack: Row, data: ReportData) -> tuple[Row, Mapping[str, Row]]:
@@ -244,32 +186,43 @@ def _means(attack: Row, data: ReportData) -> tuple[Row, Mapping[str, Row]]:
     return attack, {**attack["means"], "deid": deid, **utility}
 
 
-def _row(
+def _cells(
     attack: Row, means: Mapping[str, Row], keys: Sequence[str], data: ReportData
-) -> tuple[str, ...]:
-    eer, *others = (means[key]["printed"] or NOT_AVAILABLE for key in keys)
-    for key in _WITH_INTERVAL:
-        if key in keys:
-            bounds = describe(key).interval(interval_of(means[key]))
-            others[keys[1:].index(key)] += f" {bounds}".rstrip()
-    interval, model = describe(attack["metric"]).interval(interval_of(attack)), attack["model"]
-    names = ("Original speech", "") if model.is_original else (attack["system"], model.title)
-    place = (names[0], data.protocol.split_title(attack["split"]), names[1])
-    return (*place, str(len(attack["parts"])), eer, interval, *others)
+) -> Iterator[Row]:
+    """Yield the cells of an attack model."""
+    model = attack["model"]
+    original = ("Original speech", ""), (attack["system"], model.title)
+    system, title = original[not model.is_original]
+    of = {
+        "system": system,
+        "split": data.protocol.split_title(attack["split"]),
+        "attack_model": title,
+        "n_parts": str(len(attack["parts"])),
+        "eer": means[keys[0]]["printed"] or NOT_AVAILABLE,
+        "interval": describe(attack["metric"]).interval(interval_of(attack)),
+    }
+    yield of
+    for key in keys[1:]:
+        bounds = describe(key).interval(interval_of(means[key])) if key in _WITH_INTERVAL else ""
+        text = f"{means[key]['printed'] or NOT_AVAILABLE} {bounds}".rstrip()
+        yield {**of, "quantity": describe(key).column.title, "printed": text}
 
 
-def _strongest_rows(system: str, others: int, data: ReportData) -> Iterator[tuple[str, ...]]:
+def _strongest_cells(system: str, data: ReportData) -> Iterator[Row]:
     """Yield the lowest EER of several attackers for every split, then corrected for the choice;
-    `others`: number of the metrics beside it, which are not of that attacker."""
+    other metrics are not of that attacker."""
     for split in data.protocol.splits:
         tried = data.tried.get((system, split))
-        if tried is not None and tried.lowest is not None:
-            attackers, mean = len(tried.compared), tried.lowest
-            bounds = describe(mean["metric"]).interval(interval_of(mean))
-            rows = [(f"Strongest of {attackers}", mean["printed"], bounds)]
-            if tried.corrected_text:
-                eer, _, bounds = tried.corrected_text.partition(" ")
-                rows.append((f"Corrected (of {attackers})", eer, bounds))
-            for title, *texts in rows:
-                place = (system, data.protocol.split_title(split), title, str(len(mean["parts"])))
-                yield (*place, *texts, *[""] * others)
+        if tried is None or tried.lowest is None:
+            continue
+        number, mean = len(tried.compared), tried.lowest
+        bounds = describe(mean["metric"]).interval(interval_of(mean))
+        eers = {f"Strongest of {number}": (mean["printed"], bounds)}
+        if tried.corrected_text:
+            eer, _, bounds = tried.corrected_text.partition(" ")
+            eers[f"Corrected (of {number})"] = eer, bounds
+        for title, (eer, bounds) in eers.items():
+            of = {"system": system, "split": data.protocol.split_title(split)}
+            of |= {"attack_model": title, "n_parts": str(len(mean["parts"]))}
+            of |= {"eer": eer, "interval": bounds}
+            yield of

@@ -15,7 +15,7 @@ from ..metrics.similarity import VERDICTS
 from ..numbers.cells import system_column
 from ..protocol.protocol import LEARNT
 from ..results.record_caveats import shared_scores
-from ..results.signature import voices_of
+from ..results.signature import pseudo_voice, voices_of
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
@@ -226,20 +226,20 @@ def front_notes(data: ReportData, not_evaluated: Iterable[str]) -> tuple[Note, .
 
 def voice_sentence(data: ReportData, system: str) -> str:
     """Say whose voice anonymized speech has; "" if that was not measured."""
-    if (record := voices_of(data.results, system)) is None:
+    if (facts := voices_of(data.results, system)) is None:
         return ""
 
     def shown(key: str) -> str:
-        value, low, high = record.voices[key]
+        value, low, high = facts["voices"][key]
         return f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
-    look, known = record.looks_like, " (by the coefficients)" * bool(record.drawn)
+    look, known = pseudo_voice(facts), " (by the coefficients)" * ("drawn" in facts)
     text = (
         f"Whose voice: {VERDICTS[look]}{known}. Consistency of a speaker: {shown('within')} within "
         f"a side, {shown('between')} between enrollment and trials; original speech "
         f"{shown('original_within')} and {shown('original_between')}."
     )
-    if shared := record.voices["collisions"][0]:
+    if shared := facts["voices"]["collisions"][0]:
         text += f" {100 * shared:.0f} % of the pairs of speakers have become the same voice."
     level, found = data.protocol.level, {"set": "", "original": "", "": ""}.get(look, look)
     if found and level and found != level:

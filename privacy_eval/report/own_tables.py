@@ -11,7 +11,8 @@ from ..metrics.identification import SpeakerLinkage
 from ..numbers.disclosures import inferred
 from ..numbers.identification import mean_halves, overlaps
 from ..numbers.report_data import ReportData
-from ..results.records import IdentificationRecord, Results, RowsRecord, SimilarityRecord
+from ..results.measurements import PRESENT
+from ..results.records import IdentificationRecord, Results, RowsRecord
 from .disclosures_in_words import OVERLAP, overlap_notes
 from .split_tables import table_of_records, value_text
 from .table import AMONG_MANY, INFERENCE, LEAST_PROTECTED, Column, Key, Table, aligned, nonempty
@@ -43,7 +44,7 @@ def speakers_table(data: ReportData, title: str) -> Table:
     """The least protected speakers of every trial set, hidden in averages."""
     by_set = data.measurements.select(metric=[*_SPEAKER]).groups("name", "asv_model")
 
-    def rows(r: SimilarityRecord) -> Iterator[Key]:
+    def rows(r: RowsRecord) -> Iterator[Key]:
         of_set = by_set.get((r.condition.name, r.condition.asv_model), [])
         by_speaker = grouped(
             (row for row in of_set if "speaker" in row), lambda row: row["speaker"]
@@ -57,7 +58,8 @@ def speakers_table(data: ReportData, title: str) -> Table:
             row = of_variant.get("exact", next(iter(of_variant.values()), {}))
             yield "all", value_text(row, detailed=True), *[""] * (len(_SPEAKER) - 1)
 
-    variants = sorted({r.speakers_variant for r in data.results.similarity if r.speakers})
+    similarity = data.measurements.select(metric="similarity_oo", speaker=PRESENT)
+    variants = sorted(similarity.values("variant"))
     columns = (
         Column("Speaker", align="l"),
         *(column or Column(*describe(key).column) for key, column in _SPEAKER.items()),

@@ -10,23 +10,23 @@ from dataclasses import replace
 from ..choices import LEVEL
 from ..errors import PrivacyEvalError, enumerated
 from ..metrics import METRICS, Label, Metric
-from ..metrics.caveats import note_of
 from ..numbers.cells import ORIGINAL_COLUMN
-from ..numbers.means import decoded_sets
+from ..numbers.means import UTILITY, decoded_sets
 from ..numbers.report_data import ReportData
-from ..numbers.trade_offs import UTILITY
 from ..protocol.protocol import THRESHOLDS, AttackModel, PaperTable, Protocol
 from .attackers_in_words import overestimates
 from .comparison_tables import (
     Block,
     Line,
+    beside,
+    blank_averages,
+    caveats_in,
     heading_of,
-    line_of_averages,
-    lines_of_sets,
+    lines_of,
     table_of_blocks,
     weights_text,
 )
-from .notes import blank_notes, directions_text, interval_notes
+from .notes import directions_text, interval_notes
 from .table import AVERAGE, FILES_ONLY, Column, Table
 from .utility_tables import recalls_of_folds, threshold_note, utility_rank
 
@@ -46,9 +46,7 @@ def paper_tables(data: ReportData) -> list[Table]:
         splits = data.protocol.splits
         for together in [(s,) for s in splits] if apart else [splits]:
             blocks = list(_blocks(data, declared, together))
-            blocks = [
-                b for b in blocks if {*_systems(data, [b])} - {ORIGINAL_COLUMN} or not b.metric
-            ]
+            blocks = [b for b in blocks if b.systems - {ORIGINAL_COLUMN} or not b.metric]
             if any(block.metric for block in blocks):
                 parts.append((_caption(data.protocol, blocks, together), blocks))
     if not parts:
@@ -118,8 +116,7 @@ def _lines(
 ) -> Iterator[Line]:
     """Yield the values of each data set and gender, and their average if there are several."""
     protocol = data.protocol
-    systems = (ORIGINAL_COLUMN, *data.cells.columns(attack.id if attack else None))
-    lines = lines_of_sets(data.means, metric, attack, split, systems)
+    *lines, averages = lines_of(data.means, metric, attack, split)
     decoded = [d for d in decoded_sets(protocol, metric.key) if d.weight]
     weights = {d.weight for d in decoded or protocol.data_sets}
     for line, data_set in itertools.zip_longest(lines, (d.id for d in decoded)):
@@ -129,7 +126,6 @@ def _lines(
             cells = {s: {"printed": text} for s, text in ranges.items()}
             yield Line(_FOLDS, cells=cells, of_intervals=True)
     if len(lines) > 1:
-        averages = line_of_averages(data.means, metric, attack, split, systems, lines)
         yield replace(averages, data=AVERAGE if len(weights) > 1 else "Average")
 
 
@@ -154,17 +150,14 @@ def _ranks(data: ReportData, split: str) -> Iterator[Block]:
         yield Block(Label(heading), tuple(rows))
 
 
-def _systems(data: ReportData, blocks: Sequence[Block]) -> list[str]:
-    """List the systems with any value, in order."""
-    present = {system for block in blocks for line in block.lines for system in line.cells}
-    return [s for s in (ORIGINAL_COLUMN, *data.cells.systems) if s in present]
-
-
 def _table(
     data: ReportData, name: str, caption: str, blocks: Sequence[Block], *, intervals: bool
 ) -> Table:
     """Make a table of blocks."""
-    systems = _systems(data, blocks)
+    having = {s for block in blocks for s in block.systems}
+    everyone = (ORIGINAL_COLUMN, *data.cells.systems)
+    systems = [s for s in everyone if s in having]
+    blocks = beside(data.cells, blocks, everyone)
     genders = any(line.gender for block in blocks for line in block.lines)
     columns = [Column("Data", align="l", sparse=True), *[Column("Gender", align="l")] * genders]
     of_intervals: list[str] = []
@@ -213,18 +206,10 @@ def _notes(data: ReportData, blocks: Sequence[Block], systems: Sequence[str]) ->
     yield directions_text(metrics)
     if any(line.data.startswith(AVERAGE) for block in blocks for line in block.lines):
         yield f"{AVERAGE}: {weights_text(data.protocol)}"
-    yield from blank_notes(
-        (s, data.means.of(b.metric.key, b.attack.id if b.attack else None, split, s))
-        for b in blocks
-        if b.metric
-        for split in b.splits or data.protocol.splits
-        for s in systems
-    )
+    yield from blank_averages(data.means, blocks, systems, data.protocol.splits)
     if ORIGINAL_COLUMN in systems:
         yield f"{ORIGINAL_COLUMN}: original speech"
-    cells = (c for b in blocks for line in b.lines for c in line.cells.values())
-    caveats = (cell.get("caveat") for cell in cells)
-    yield from dict.fromkeys(note_of(caveat) for caveat in caveats if caveat is not None)
+    yield from caveats_in(blocks)
     if models := [block.attack for block in blocks if block.attack]:
         yield from overestimates(data, blocks[0].splits or data.protocol.splits, models)
     if any(block.metric is None for block in blocks):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from ..choices import LEVEL
 from ..errors import enumerated
 from ..io.files import file_names
-from ..metrics import CAVEATS, METRICS, NOT_AVAILABLE, Metric
+from ..metrics import CAVEATS, METRICS, NOT_AVAILABLE, Label, Metric
 from ..metrics.caveats import LEFT_OUT_MARK
 from ..metrics.confidence import least_replicates
 from ..metrics.printed import bias_notes
@@ -15,10 +17,11 @@ from ..numbers.cells import interval_of, system_column
 from ..numbers.challenge_averages import too_few_replicates
 from ..numbers.means import least_p_value, size_of
 from ..numbers.rankings import Ranking
-from ..results.measurements import Row
+from ..results.measurements import Measurements, Row
 from .attackers_in_words import strongest_notes
+from .declared import declared_table, entry_of
 from .notes import averaged_text, caveat_notes
-from .table import SIDE_BY_SIDE, Column, Table
+from .table import Table
 
 
 def ranking_table(ranking: Ranking) -> Table:
@@ -26,31 +29,19 @@ def ranking_table(ranking: Ranking) -> Table:
     metric, own = METRICS[ranking.metric], ranking.own
     systems = {*ranking.unranked, *(r["system"] for r in ranking.ranked)}
     mixed = bool(own) and not systems <= own
-    resampled = bool(ranking.replicates)
-    tested = resampled and not ranking.by_strongest
-    stated = tested or bool(ranking.unranked)
-    attacked = any(r.get("tried") for r in ranking.ranked) or ranking.by_strongest
-
-    def row(number: str, system: str, *cells: str) -> tuple[str, ...]:
-        source = (("submitted" if system in own else "published"),) if mixed else ()
-        return (number, system, *source, *cells)
-
+    stated = (bool(ranking.replicates) and not ranking.by_strongest) or bool(ranking.unranked)
     left_out = {system_column(v.condition.system) for v in ranking.records if v.left_out}
     left_out.intersection_update(r["system"] for r in ranking.ranked)
-    ranked = []
-    for number, r in enumerate(ranking.ranked, start=1):
-        texts = [r["printed"] + LEFT_OUT_MARK * (r["system"] in left_out)]
-        texts += [metric.interval(interval_of(r))] if resampled else []
-        texts = [" ".join(texts).rstrip(), *_strongest(r)] if attacked else texts
-        compared = _format_difference(metric, r.get("next")) if tested else []
-        if attacked and tested:
-            compared[:2] = [" ".join(compared[:2]).strip()]
-        texts += compared
-        texts += [_statement(r)] if stated else []
-        ranked.append(row(str(number), r["system"], *texts))
-    columns = _columns(metric, ranking, mixed=mixed, attacked=attacked, stated=stated)
-    blanks = [""] * (len(columns) - len(row("", "")) - 1)
-    unranked = [row("", s, *blanks, reason) for s, reason in ranking.unranked.items()]
+    rows: list[dict[str, Any]] = [
+        {"block": "unranked", "system": system, "statement": reason, "heading": _heading(metric)}
+        for system, reason in ranking.unranked.items()
+    ]
+    for number, r in reversed([*enumerate(ranking.ranked, start=1)]):
+        rows.insert(0, {"block": "ranked", "number": number, "system": r["system"]})
+        rows[0] |= _texts(metric, r, ranking, LEFT_OUT_MARK * (r["system"] in left_out))
+        rows[0] |= {"statement": _statement(r)} if stated else {}
+    for row in rows if mixed else ():
+        row["source"] = "submitted" if row["system"] in own else "published"
     notes = [*ranking.lacking, *_notes(ranking)]
     if mixed or metric.kind == "scores":
         cells = ranking.means.cells
@@ -58,49 +49,41 @@ def ranking_table(ranking: Ranking) -> Table:
         notes += cells.scores_not_comparable if of_scores else cells.not_comparable
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
-    if attacked:
-        notes += strongest_notes([r["tried"] for r in ranking.ranked if r["tried"] is not None])
+    tried = [of for r in ranking.ranked if (of := r.get("tried")) is not None]
+    if tried or ranking.by_strongest:
+        notes += strongest_notes(tried)
     under = "strongest" if ranking.by_strongest else ranking.attack_model or "voice"
     name = f"ranking_{ranking.metric}_{under}_{ranking.split}"
-    name = file_names([name])[name]
-    return Table(
-        f"{name}_shared" if ranking.shared_sets else name,
-        _caption(ranking),
-        columns,
-        tuple(tuple(group) for group in (ranked, unranked) if group),
-        notes=tuple(notes),
-        section=SIDE_BY_SIDE,
-        title=_title(ranking),
-    )
+    name = file_names([name])[name] + "_shared" * bool(ranking.shared_sets)
+    words = {"name": name, **_words(ranking)}
+    table = declared_table(entry_of("{name}"), Measurements.of(rows), words, notes)
+    assert table is not None  # no ranking is without systems
+    return table
 
 
-def _columns(
-    described: Metric, ranking: Ranking, *, mixed: bool, attacked: bool, stated: bool
-) -> tuple[Column, ...]:
-    """Return the columns: sources if they are mixed, the strongest attackers, tests and statements
-    if there are any."""
-    title, latex = described.heading
-    columns = [Column("#"), Column("System", align="l")]
-    columns += [Column("Source")] if mixed else []
-    short = title.removeprefix(_ZEBRA), latex and latex.removeprefix(_ZEBRA)
-    resampled = bool(ranking.replicates)
-    columns.append(Column(*short, interval=attacked and resampled))
-    columns += [Column("95 % interval")] if resampled and not attacked else []
-    if attacked:
-        columns += [Column("Lowest", rule=True), Column("Attacker", align="l")]
-        columns.append(Column("Corrected", interval=True))
-    if resampled and not ranking.by_strongest:
-        columns.append(Column("To the next", rule=True, interval=attacked))
-        columns += [*([] if attacked else [Column("95 % interval")]), Column("p")]
-    return (*columns, Column("Statement", align="l")) if stated else tuple(columns)
+def _heading(metric: Metric) -> Label:
+    title, latex = metric.heading
+    return Label(title.removeprefix(_ZEBRA), latex and latex.removeprefix(_ZEBRA))
 
 
-def _strongest(ranked: Row) -> list[str]:
-    """Write the lowest EER of all attackers, whose it is, and corrected for the choice."""
-    tried = ranked["tried"]
-    if tried is None or tried.lowest is None:
-        return ["", "", ""]
-    return [tried.lowest["printed"], tried.lowest["title"], tried.corrected_text or NOT_AVAILABLE]
+def _texts(metric: Metric, ranked: Row, ranking: Ranking, mark: str) -> dict[str, Any]:
+    """Write the value, the lowest EER of all attackers, whose it is, and corrected for the choice,
+    and the difference to the next system; with attackers, intervals stand beside values."""
+    texts: dict[str, Any] = {"heading": _heading(metric), "printed": ranked["printed"] + mark}
+    if ranking.replicates:
+        texts["printed_interval"] = metric.interval(interval_of(ranked))
+    if ranking.replicates and not ranking.by_strongest:
+        names = ("next", "next_interval", "p_text")
+        texts |= zip(names, _format_difference(metric, ranked.get("next")), strict=True)
+    if any(r.get("tried") for r in ranking.ranked) or ranking.by_strongest:
+        for name in texts.keys() & {"printed", "next"}:
+            texts[name] = f"{texts[name]} {texts.pop(f'{name}_interval', '')}".strip()
+        tried = ranked["tried"]
+        lowest = tried.lowest if tried is not None else None
+        of = (lowest["printed"], lowest["title"]) if lowest else ("", "")
+        corrected = (tried.corrected_text or NOT_AVAILABLE) if lowest else ""
+        texts |= zip(("lowest", "attacker", "corrected"), (*of, corrected), strict=True)
+    return texts
 
 
 def _notes(ranking: Ranking) -> list[str]:
@@ -154,25 +137,25 @@ def p_value_text(difference: Row, p: float | None = None) -> str:
     return f"< {(math.floor(1000 * p) + 1) / 1000:.3f}"  # p is below, also where it is a thousandth
 
 
-def _title(ranking: Ranking) -> str:
-    if ranking.by_strongest:
-        return f"Ranking by {METRICS[ranking.metric].name} of the strongest attacker"
+def _words(ranking: Ranking) -> Mapping[str, str]:
+    """Return what the title and the caption say."""
     titles = {a.id: a.phrase for a in ranking.protocol.attack_models}
     model = ranking.attack_model
     under = f" under the {titles.get(model, model)} attack model" if model else ""
-    return f"Ranking by {METRICS[ranking.metric].name}{under}"
-
-
-def _caption(ranking: Ranking) -> str:
-    split = ranking.protocol.split_name(ranking.split)
-    best = {"gvd_db": "most distinct", "wer": "most useful"}.get(ranking.metric, "most private")
     averages = averaged_text(ranking.protocol)
     if ranking.metric == "wer":
         sets = [d.id for d in ranking.protocol.recognition.data_sets if d.weight]
         averages = f"average over {enumerated(sets)}" if len(sets) > 1 else sets[0]
     if ranking.shared_sets:
         averages += f", only {ranking.shared_sets}, which all systems have"
-    return f"{_title(ranking)} ({split}), the {best} first: {averages}."
+    best = {"gvd_db": "most distinct", "wer": "most useful"}
+    return {
+        "metric": METRICS[ranking.metric].name,
+        "under": " of the strongest attacker" if ranking.by_strongest else under,
+        "split": ranking.protocol.split_name(ranking.split),
+        "best": best.get(ranking.metric, "most private"),
+        "averaged": averages,
+    }
 
 
 def _other_order(ranking: Ranking) -> str:

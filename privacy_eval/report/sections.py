@@ -10,9 +10,10 @@ from typing import Any
 from ..choices import AMOUNT, GROUPS
 from ..errors import PrivacyEvalError, is_usable
 from ..numbers.report_data import ReportData
+from ..results.measurements import Measurements, Row
 from ..results.records import AnyRecord
 from ..wings import Reference, of_wings, referred
-from .declared import tables_of_ones_own
+from .declared import declared_table, entry_of, tables_of_ones_own
 from .disclosures_in_words import (
     amount_sentences,
     attribute_sentences,
@@ -38,7 +39,6 @@ from .table import (
     SIDE_BY_SIDE,
     VARIANTS_DIFFER,
     Table,
-    aligned,
 )
 
 _VARIANTS = (
@@ -176,9 +176,7 @@ def _curves(data: ReportData) -> Iterator[Picture]:
         models = {c.attack_model for c in drawing.conditions} & attacks.keys()
         title = "Several trial sets"
         if len(trial_sets) == 1:
-            ((data_set, split, gender),) = trial_sets
-            title = f"{data.protocol.data_set(data_set).title} {split}, "
-            title += data.protocol.genders[gender]
+            title = data.protocol.title_of_set(*trial_sets.pop())
         attack = attacks[models.pop() or ""] if len(models) == 1 else ""
         facets = (kind.section, attack)
         yield Picture(None, drawing.caption, drawing.plot, facets, CURVES, title)
@@ -202,65 +200,43 @@ def provenance_tables(data: ReportData) -> list[Table]:
     """Make tables of the provenance of every record: version, options, and input files with the
     first digits of their SHA-256 (results.json has all digits)."""
     results = data.results
+    details: Mapping[str, list[tuple[AnyRecord, tuple[object, ...]]]] = {
+        "made_conditions": [
+            (r, (r.condition.label, r.n_target, r.n_nontarget))
+            for r in (*results.verification, *data.others)
+        ],
+        "made_similarity": [
+            (r, (r.condition.name, *map(r.facts.get, ("n_speakers", "n_utterances"))))
+            for r in results.similarity
+        ],
+        "made_recognition": [
+            (r, (r.condition.name, r.facts["decode"])) for r in results.recognition
+        ],
+        "made_rows": [(r, (r.condition.name,)) for r in results.rows],
+    }
     tables = (
-        _table(
-            "made_conditions",
-            "Conditions: inputs of their metrics.",
-            ("Condition", "Targets", "Nontargets"),
-            [
-                (r, (r.condition.label, r.n_target, r.n_nontarget))
-                for r in (*results.verification, *data.others)
-            ],
-            data.evaluations,
-        ),
-        _table(
-            "made_similarity",
-            "Voice similarity: its inputs.",
-            ("Trial set", "Speakers", "Utterances"),
-            [(r, (r.condition.name, r.n_speakers, r.n_utterances)) for r in results.similarity],
-            data.evaluations,
-        ),
-        _table(
-            "made_recognition",
-            "Word error rates: their source files.",
-            ("Set", "Decoding"),
-            [(r, (r.condition.name, r.facts["decode"])) for r in results.recognition],
-            data.evaluations,
-        ),
-        _table(
-            "made_rows",
-            "Numbers of wings: their inputs.",
-            ("Record",),
-            [(r, (r.condition.name,)) for r in results.rows],
-            data.evaluations,
-        ),
+        declared_table(entry_of(name), Measurements.of(_made(of, data.evaluations)), {})
+        for name, of in details.items()
     )
-    return [table for table in tables if table.rows]
+    return [table for table in tables if table is not None]
 
 
-def _table(
-    name: str,
-    caption: str,
-    titles: Iterable[str],
+def _made(
     records: Iterable[tuple[AnyRecord, tuple[object, ...]]],
     evaluations: Mapping[tuple[str, str], str],
-) -> Table:
-    """Make a table of records with their details, which the titles are of."""
-    rows = []
-    for record, details in records:
+) -> Iterator[Row]:
+    """Yield the provenance of records with their details."""
+    for number, (record, details) in enumerate(records):
         options = record.provenance.get("options", {})
         chosen = options.items() if isinstance(options, Mapping) else ()
-        rows.append(
-            (
-                evaluations[record.condition.system, record.condition.results_folder],
-                *("" if value is None else str(value) for value in details),
-                str(record.provenance.get("version", "")),
-                ", ".join(_inputs(record.provenance)),
-                ", ".join(f"{name}: {value}" for name, value in chosen if value),
-            )
-        )
-    columns = aligned("l", "System", *titles, "Version", "Made from", "Options")
-    return Table(name, caption, tuple(columns), (tuple(rows),), section=PROVENANCE)
+        yield {
+            "number": number,
+            "system": evaluations[record.condition.system, record.condition.results_folder],
+            **{f"detail_{n}": value for n, value in enumerate(details)},
+            "version": str(record.provenance.get("version", "")),
+            "inputs": ", ".join(_inputs(record.provenance)),
+            "options": ", ".join(f"{name}: {value}" for name, value in chosen if value),
+        }
 
 
 def _inputs(provenance: Mapping[str, Any]) -> Iterator[str]:

@@ -8,29 +8,30 @@ data set, or a pair of speech, without any record has no rows.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from ..choices import grouped
+from ..errors import counted
 from ..io.files import file_names
-from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind, withholding_caveat
-from ..metrics.caveats import marked_text
-from ..metrics.registry import Kind
-from ..numbers.cells import interval_of, is_withheld
+from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind
+from ..metrics.identification import OF_SPEAKERS, singling_out_chance
+from ..numbers.cells import interval_of
 from ..numbers.groups import lacking_groups
 from ..numbers.report_data import ReportData
-from ..protocol.protocol import CHALLENGE_ATTACKERS, ORIGINAL, SPEECH
-from ..results.measurements import PRESENT, WHOLE, Measurements, metric_of
+from ..protocol.protocol import CHALLENGE_ATTACKERS
+from ..results.measurements import PRESENT, WHOLE, Measurements, Row, metric_of
 from ..results.record_caveats import utility_notes
-from ..results.records import Results
 from ..results.signature import network_notes
-from .declared import bundled_entries, declared_tables
+from .declared import Part, bundled_entries, declared_tables, left_out_text, ordered_metrics
 from .main_results import pairs_table
 from .notes import (
     averaged_text,
     blank_notes,
     caveat_notes,
+    evaluated_note,
     interval_notes,
 )
 from .own_tables import (
@@ -38,34 +39,10 @@ from .own_tables import (
     identification_speakers_table,
     speakers_table,
 )
-from .split_tables import LETTER, SplitTable, metric_columns, split_cells, value_text
+from .split_tables import value_text
 from .table import (
-    FILES_ONLY,
-    VARIANTS_DIFFER,
-    Column,
-    Key,
     Table,
-    aligned,
-    nonempty,
 )
-
-#: Verification tables of several metrics or with a special caption: caption and metrics. Every
-#: other metric on scores gets a separate table.
-_VERIFICATION: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "asv": ("Speaker verification", ("eer", "cllr_min", "cllr")),
-    "rocch_eer": ("EER of the ROC convex hull", ("rocch_eer",)),
-    "linkability": ("Linkability", ("linkability",)),
-    "zebra": (
-        "ZEBRA: expected and worst-case disclosure",
-        ("zebra_population", "zebra_individual"),
-    ),
-    "min_dcf": ("Minimum detection cost", ("min_dcf_0.01", "min_dcf_0.001")),
-    "miss_rate": (
-        "Miss rate at low false-alarm rates",
-        ("miss_at_fa_0.01", "miss_at_fa_0.001"),
-    ),
-}
-
 
 #: Tables of values that do not depend on x-vectors.
 _WITHOUT_NETWORK = ("asr", "emotion", "measures")
@@ -96,31 +73,30 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
     also, over all folders, the strongest attack models and the averages."""
     whole, name = data.by_system[system], data.evaluations[system, results_folder]
     folder = data.by_folder[system, results_folder]
-    part = folder.results
     is_first = results_folder == next(f for s, f in data.by_folder if s == system)
+    entries = (e for e in bundled_entries("system") if is_first or e.name not in _WHOLE)
+    parts = {n: functools.partial(part, data, system) for n, part in _WHOLE.items()}
     tables = [
-        *(of_splits.table() for of_splits in _verification_tables(folder, name)),
-        _recognition(part, name).table(),
-        _emotion(folder, name).table(),
-        _measures(folder, name).table(),
-        _trial_sets(folder, name).table(),
-        *([_strongest_attacks(whole, system).table()] if is_first else ()),
+        *declared_tables(folder, entries, name, {**_PARTS, **parts}),
         speakers_table(folder, name),
-        *_declared(folder, name),
         identification_speakers_table(folder, name),
-        attribute_table(part, name),
-        variants_table(folder, name),
+        attribute_table(folder.results, name),
     ]
-    if is_first:
-        tables += [averages_table(data, system), attack_table(data, system)]
-        tables.append(pairs_table(data, system))
+    if is_first and (pairs := pairs_table(data, system)) is not None:
+        tables.append(pairs)
+    # The first table of each column of groups says what the tree does not tell of it.
+    for column in folder.group_columns:
+        of_column = (n for n, t in enumerate(tables) if t.title.startswith(f"By {column}"))
+        if (first := next(of_column, None)) is not None:
+            lacking = lacking_groups(folder.results, column)
+            tables[first] = replace(tables[first], notes=(*tables[first].notes, *lacking))
 
     def notes(table: Table) -> list[str]:
-        has_intervals = any(column.interval for column in table.columns)
+        has_intervals = any(" [" in cell for row in table.rows for cell in row)
         return [
             *table.notes,
             *(network_notes(whole.results) if table.name not in _WITHOUT_NETWORK else ()),
-            *(whole.narrow_intervals if has_intervals else ()),
+            *(whole.narrow_intervals if has_intervals and not table.section else ()),
         ]
 
     section = f"System {name}"
@@ -131,360 +107,220 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
     ]
 
 
-def _declared(data: ReportData, name: str) -> list[Table]:
-    """Return the tables of a results folder that are entries; the first of each column of groups
-    says what the tree does not tell of it."""
-    tables = list(declared_tables(data, bundled_entries("system"), name))
-    for column in data.group_columns:
-        lacking = lacking_groups(data.results, column)
-        of_column = (n for n, t in enumerate(tables) if t.title.startswith(f"By {column}"))
-        if (first := next(of_column, None)) is not None:
-            tables[first] = replace(tables[first], notes=(*tables[first].notes, *lacking))
-    return tables
-
-
-def _verification_tables(data: ReportData, system: str) -> Iterator[SplitTable]:
-    """Describe the tables of verification metrics: that of the first metrics also for each split,
-    where the intervals find a place."""
-    protocol = data.protocol
-    grouped = {key for _, keys in _VERIFICATION.values() for key in keys}
-    alone = {
-        key: (metric.sentence, (key,))
-        for key, metric in of_kind("scores").items()
-        if metric.tabled and key not in grouped
-    }
-    tables = {
-        name: (caption, tuple(map(protocol.shown, keys)))
-        for name, (caption, keys) in {**_VERIFICATION, **alone}.items()
-    }
-    caption, keys = tables.pop("asv")
-    for split in protocol.splits:
-        yield _verification(data, system, f"asv_{split}", caption, keys, [split])
-    values = _verification(data, system, "asv", caption, keys, protocol.splits)
-    cells = {key: [text.partition(" [")[0] for text in of] for key, of in values.cells.items()}
-    columns = metric_columns(keys)
-    yield replace(values, cells=cells, values=columns, resampled=(), section=FILES_ONLY)
-    for name, (caption, keys) in tables.items():
-        yield _verification(data, system, name, caption, keys, protocol.splits)
-
-
-def _verification(
-    data: ReportData,
-    system: str,
-    name: str,
-    caption: str,
-    keys: Sequence[str],
-    splits: Sequence[str],
-) -> SplitTable:
-    """Describe a table of verification metrics with their intervals: a row per data set, gender
-    and pair of speech."""
-    protocol = data.protocol
-    rows = _of_sets(data).select(split=splits, asr_model=None, enrollment=PRESENT)
-    found = split_cells(rows, keys, ("gender", "enrollment", "trial"))
-    note, tells_nothing = "o: original, a: anonymized speech", {}
-    if all(key.startswith("min_dcf") for key in keys):
-        ignoring = describe(keys[0]).format(1.0, detailed=True)
-        tells_nothing = {ignoring: f"a minimum cost of {ignoring}, that of ignoring the scores"}
-    if found.partial:
-        note += (
-            f"; *: {found.left_out('trials_without_score')} trials without a score and "
-            f"{found.left_out('scores_without_trial')} scores without a trial left out"
-        )
-    title, with_values = caption, {key[0] for key, texts in found.cells.items() if any(texts)}
-    if len(with_values) == 1:
-        title += f", {protocol.split_name(*with_values)}"
-    # Rows that were not evaluated are omitted.
-    pairs = {key[3:] for key in found.cells}
-    return SplitTable(
-        protocol,
-        name,
-        title,
-        f"{title}: {system} ({note}).",
-        found.cells,
-        metric_columns(keys, found.resampled),
-        [Column("Enroll", rule=True), Column("Trial"), Column("Gen")],
-        [
-            [
-                ((d, g, c.enrollment, c.trial), (LETTER[c.enrollment], LETTER[c.trial], g))
-                for c in protocol.comparisons
-                if (c.enrollment, c.trial) in pairs
-            ]
-            for d, g in itertools.product(protocol.table_rows, protocol.genders)
-        ],
-        flagged=found.partial.keys(),
-        records=[r for r in data.results.verification if r.condition.split in splits],
-        metrics=keys,
-        resampled=found.resampled,
-        tells_nothing=tells_nothing,
-    )
-
-
-def _of_sets(data: ReportData) -> Measurements:
-    """Return the values of whole trial sets in the protocol's variant, by the challenge's own
-    attacker."""
-    own = data.measurements.select(**WHOLE, attacker=(None, *CHALLENGE_ATTACKERS))
-    return own.in_variant(data.protocol.variant)
-
-
-def _strongest_attacks(data: ReportData, system: str) -> SplitTable:
-    """Describe the table of the least private value over all attack models, by each metric."""
-    protocol = data.protocol
+def _strongest(data: ReportData, system: str, *_: object) -> Part:
+    """Write the least private value of a trial set over the challenge's attack models, and whose it
+    is, by each metric; n/a where all are withheld."""
+    protocol, whole, place = data.protocol, data.by_system[system], ("split", "data_set", "gender")
     attacks = {a.id for a in protocol.attack_models if not a.is_original}
-    records = [r for r in data.results.verification if r.condition.attack_model in attacks]
-    rows = data.cells.rows.select(attack_model=attacks)
-    sets = rows.groups("split", "data_set", "gender")
-    several = [key for key, of in sets.items() if len({row["attack_model"] for row in of}) > 1]
-    metrics = (key for key, m in of_kind("scores").items() if m.best and m.strongest)
-    found = {key: _least_private(rows, key) for key in map(protocol.shown, metrics)}
-    keys = [key for key, of_key in found.items() if any(place in of_key for place in several)]
-    cells = {p: [found[k].get(p, NOT_AVAILABLE) for k in keys] for p in several if keys}
-    title = "The strongest of the challenge's attack models, by each metric"
-    return SplitTable(
-        protocol,
-        "strongest",
-        title,
-        f"{title}: {system}.",
-        cells,
-        [Column(*describe(key).column) for key in keys],
-        [Column("Gen", rule=True)],
-        [[((d, g), (g,)) for d, g in itertools.product(protocol.table_rows, protocol.genders)]],
-        records=records,
-        notes=["Attackers beside the challenge's own are in the table of attackers"]
-        if data.others
-        else [],
-        turned=True,
-    )
+    values = whole.cells.rows.select(attack_model=attacks)
+    sets = values.groups(*place)
+    several = [of for of, rows in sets.items() if len({row["attack_model"] for row in rows}) > 1]
+    shown = ("attack_model", "metric", "value", "caveats")
+    keys = [protocol.shown(k) for k, m in of_kind("scores").items() if m.best and m.strongest]
+    plain = ({n: row.get(n) for n in (*place, *shown)} for row in values.select(metric=keys))
+    every = Measurements.of(plain)
+    least = every.strongest("attack_model") if len(every) else every
+    rows = []
+    for key in least.values("metric"):
+        of_sets = least.select(metric=key).groups(*place)
+        for of in several if not of_sets.keys().isdisjoint(several) else ():
+            text = NOT_AVAILABLE
+            for row in of_sets.get(of, ()):
+                text = f"{describe(key).format(row['value'], detailed=True)} {row['attack_model']}"
+            rows.append({**dict(zip(place, of, strict=True)), "metric": key, "printed": text})
+    records = [r for r in whole.results.verification if r.condition.attack_model in attacks]
+    notes = [evaluated_note(records, protocol.variant)]
+    if data.others:
+        notes.append("Attackers beside the challenge's own are in the table of attackers")
+    return Measurements.of(rows), {"system": system}, notes
 
 
-def _least_private(rows: Measurements, key: str) -> dict[Key, str]:
-    """Write the least private value of each trial set, and whose it is, unless all are withheld."""
-    values, metric = (r for r in rows.select(metric=key) if not is_withheld(r)), describe(key)
-    by_set = grouped(values, lambda row: (row["split"], row["data_set"], row["gender"]))
-    chosen = min if metric.best == "higher" else max
-    least = {place: chosen(of, key=lambda r: float(r["value"])) for place, of in by_set.items()}
-    return {
-        place: f"{metric.format(row['value'], detailed=True)} {row['attack_model']}"
-        for place, row in least.items()
-    }
-
-
-def _recognition(results: Results, system: str) -> SplitTable:
-    """Describe the table of word error rates: a row per data set and speech, a column per language
-    model."""
-    protocol = results.protocol
-    models = list(protocol.recognition.language_models)
-    rates: dict[Key, list[list[str]]] = {}
-    for r in results.recognition:
-        if (language_model := r.facts.get("language_model")) is not None:
-            c, row = r.condition, r.find("wer", group_by=None)
-            key = (c.split, c.data_set, r.facts.get("asr_model", "?"), c.trial)
-            cells = rates.setdefault(key, [[] for _ in models])
-            # Kaldi prints two decimals, the editions without language models three.
-            decimals = None if len(models) > 1 else 3
-            metric, bounds = describe("wer"), interval_of(row)
-            text = metric.format(row["value"], detailed=True, decimals=decimals)
-            text = marked_text(text, withholding_caveat(r.caveats, "wer"))
-            interval = metric.interval(bounds, detailed=True, decimals=decimals)
-            text = f"{text} {interval}".rstrip()
-            cells[models.index(language_model)].append(text)
-    recognizers = sorted({key[2] for key in rates}, key=lambda m: (m != ORIGINAL, m)) or ["?"]
-    several = len(recognizers) > 1
-    letters = ", ".join(f"{m[0]}: {m}" for m in models)
-    note = f"; LM: language model, {letters}" if len(models) > 1 else ""
-    resampled = all(len(texts) < 2 for cells in rates.values() for texts in cells) and any(
-        interval_of(r.find("wer", group_by=None)) for r in results.recognition
-    )
-    title = "Speech recognition"
-    return SplitTable(
-        protocol,
-        "asr",
-        title,
-        f"{title}: {system} (o: original, a: anonymized speech{note}).",
-        {key: [" / ".join(texts) for texts in cells] for key, cells in rates.items()},
-        [Column(f"WER, %, {m} LM", rf"WER, \%, LM$_\mathrm{{{m[0]}}}$") for m in models]
-        if len(models) > 1
-        else [Column("WER, %", interval=resampled)],
-        [Column("Data", rule=True), *([Column("Recognizer")] if several else [])],
-        [
-            [((d.id, model, s), (LETTER[s], *([model] if several else []))) for s in SPEECH]
-            for model, d in itertools.product(recognizers, protocol.recognition.data_sets)
-        ],
-        data_sets=protocol.recognition.data_sets,
-        notes=utility_notes(results.recognition),
-    )
-
-
-def _emotion(data: ReportData, system: str) -> SplitTable:
-    """Describe the table of emotion recognition: a row per data set and speech."""
-    protocol, records = data.protocol, data.results.emotion
-    rows = _of_sets(data)
-    keys = _present(rows, "emotion")
-    folds = {len(r.measurements.values("fold")) for r in records} - {0}
-    few = f"; means over {max(folds)} speakers, too few for an interval" if folds else ""
-    title = "Emotion recognition, unweighted average recall and recall of each emotion"
-    return SplitTable(
-        protocol,
-        "emotion",
-        title,
-        f"{title}: {system} (o: original, a: anonymized speech{few}).",
-        split_cells(rows, keys, ("trial",)).cells,
-        metric_columns(keys),
-        [Column("Data", rule=True)],
-        [[((d.id, s), (LETTER[s],)) for s in SPEECH] for d in protocol.emotion],
-        data_sets=protocol.emotion,
-        notes=utility_notes(records),
-    )
-
-
-def _measures(data: ReportData, system: str) -> SplitTable:
-    """Describe the table of measures of speech: a row per trial set and speech."""
-    protocol, rows = data.protocol, _of_sets(data)
-    keys = _present(rows, "measures")
-    found = split_cells(rows.select(source=PRESENT), keys, ("gender", "trial"))
-    left_out = found.left_out("utterances_left_out")
-    note = f"; *: {left_out} utterances left out" if left_out else ""
-    title = "Measures of speech"
-    return SplitTable(
-        protocol,
-        "measures",
-        title,
-        f"{title}: {system} (o: original, a: anonymized speech{note}).",
-        found.cells,
-        metric_columns(keys, found.resampled),
-        [Column("Gen"), Column("Data", rule=True)],
-        [
-            [((d, g, s), (g, LETTER[s])) for g in protocol.genders for s in SPEECH]
-            for d in protocol.table_rows
-        ],
-        flagged=found.partial.keys(),
-        notes=[
-            *(describe(key).explanation.rstrip(".") for key in keys),
-            *utility_notes(data.results.measures),
-        ],
-    )
-
-
-def _trial_sets(data: ReportData, system: str) -> SplitTable:
-    """Describe the table of utility and voice similarity of trial sets."""
-    protocol, rows = data.protocol, _of_sets(data).select(gender=PRESENT)
-    keys = [*_present(rows, "utility"), *_present(rows, "matrices")]
-    found = split_cells(rows, [key for key in keys if describe(key).tabled], ("gender",))
-    names = [describe(key).name for key in _present(rows, "utility")]
-    keys = [key for key in keys if describe(key).tabled]
-    notes = [describe(key).explanation.rstrip(".") for key in keys]
-    if {"pitch_correlation_mean", "pitch_correlation_std"} <= {*keys}:
-        names = ["pitch correlation (mean, standard deviation)", *names[2:]]
-    if "pitch_correlation_mean" in keys and "pitch_correlation_chance" not in keys:
-        notes.append("Imported pitch correlations: the set's own value by chance is not known")
-    title = " and ".join(names + (["voice similarity"] if data.results.similarity else []))
-    title = title[:1].upper() + title[1:]
-    left_out = found.left_out("utterances_left_out")
-    note = f" (*: {left_out} utterances left out)" if left_out else ""
-    return SplitTable(
-        protocol,
-        "voice",
-        title,
-        f"{title}: {system}{note}.",
-        found.cells,
-        metric_columns(keys),
-        [Column("Gen", rule=True)],
-        [[((d, g), (g,)) for g in protocol.genders] for d in protocol.table_rows],
-        flagged=found.partial.keys(),
-        notes=notes,
-    )
-
-
-def _present(rows: Measurements, kind: Kind) -> list[str]:
-    """List the metrics of a kind that have values."""
-    present = {*rows.values("metric")}
-    return [key for key in of_kind(kind) if key in present]
-
-
-def averages_table(data: ReportData, system: str) -> Table:
-    """The challenge's weighted averages, a column per split."""
-    results = data.by_system[system].results
-    rows: dict[str, dict[str, str]] = {}
-    averages = data.challenge_averages[system]
-    for average in averages:
-        rows.setdefault(average["quantity"], {})[average["split"]] = average["printed"]
+def _averages(data: ReportData, system: str, *_: object) -> Part:
+    """Write the averages of the challenge's summary, and say which are missing."""
+    averages, records = data.challenge_averages[system], data.by_system[system].results.verification
     told = {a["quantity"] for a in averages if a["value"] is not None or a["withheld"]}
-    complete = tuple((q, *cells.values()) for q, cells in rows.items() if q in told)
-    missing = [q for q in rows if q not in told]
-    titles = map(data.protocol.split_title, data.protocol.splits)
-    columns = (*aligned("l", "Average"), *aligned("r", *titles))
-    notes = caveat_notes(results.verification, [data.protocol.eer], marked=True)
+    notes = caveat_notes(records, [data.protocol.eer], marked=True)
     notes += blank_notes((a["split"], a) for a in averages)
-    if missing:
+    if missing := dict.fromkeys(a["quantity"] for a in averages if a["quantity"] not in told):
         notes.append(
             f"No average of {'; '.join(missing)}: values of some data sets or genders are missing"
         )
-    heading = "The challenge's averages"
-    caption, groups = f"{heading}: {system}.", nonempty([complete])
-    return Table("averages", caption, columns, groups, notes=tuple(notes), title=heading)
+    rows = ({n: a[n] for n in ("metric", "split", "quantity", "printed")} for a in averages)
+    return Measurements.of(r for r in rows if r["quantity"] in told), {"system": system}, notes
 
 
-def attack_table(data: ReportData, system: str) -> Table:
-    """Weighted averages with their intervals: a row per split and attack model."""
+def _attacks(data: ReportData, system: str, *_: object) -> Part:
+    """Write weighted averages with their intervals under every attack model."""
     protocol, attacks = data.protocol, data.attacks[system]
-    keys = dict.fromkeys(k for a in attacks for k, m in a["means"].items() if m["parts"])
-    groups: dict[str, list[tuple[str, ...]]] = {}
-    resampled = set()
-    for attack in attacks:
-        means = [attack["means"][key] for key in keys]
-        if any(mean["value"] is not None or mean["withheld"] for mean in means):
-            split = protocol.split_title(attack["split"])
-            texts = (value_text(mean, detailed=True) for mean in means)
-            groups.setdefault(split, []).append((split, attack["model"].title, *texts))
-            resampled |= {mean["metric"] for mean in means if interval_of(mean) is not None}
-    columns = (
-        Column("Split", align="l"),
-        Column("Attack model", align="l", rule=True),
-        *(Column(*describe(key).column, interval=key in resampled) for key in keys),
-    )
-    records = data.by_system[system].results.verification
+    keys = list(dict.fromkeys(k for a in attacks for k, m in a["means"].items() if m["parts"]))
+    means = [(a, a["means"][key]) for a in attacks for key in keys]
+    told = [a for a, mean in means if mean["value"] is not None or mean["withheld"]]
+    rows = [
+        {
+            "metric": mean["metric"],
+            "split": protocol.split_title(a["split"]),
+            "attack_model": a["model"].title,
+            "printed": value_text(mean, detailed=True),
+        }
+        for a, mean in means
+        if a in told
+    ]
+    drawn = {mean["metric"] for _, mean in means if interval_of(mean)}
     heading = averaged_text(protocol)
-    heading = heading[:1].upper() + heading[1:]
-    notes = (
-        *interval_notes(data.results.records(), [key for key in keys if key in resampled]),
-        *caveat_notes(records, keys, protocol.variant, marked=True),
-        *blank_notes((a["model"].title, a["means"][key]) for a in attacks for key in keys),
-    )
-    rows = nonempty(groups.values())
-    caption = f"{heading}: {system}."
-    return Table("attacks", caption, columns, rows, notes=notes, title=heading)
+    notes = [
+        *interval_notes(data.results.records(), [key for key in keys if key in drawn]),
+        *caveat_notes(
+            data.by_system[system].results.verification, keys, protocol.variant, marked=True
+        ),
+        *blank_notes((a["model"].title, mean) for a, mean in means),
+    ]
+    words = {"system": system, "averages": heading[:1].upper() + heading[1:]}
+    return Measurements.of(rows), words, notes
 
 
-def variants_table(data: ReportData, title: str) -> Table:
-    """Values that differ between the two variants of a metric, and the EERs of Kaldi and
+def _variants(_: Measurements, data: ReportData) -> Part:
+    """Write values that differ between the two variants of a metric, and the EERs of Kaldi and
     SpeechBrain where they differ."""
     own = data.measurements.select(**WHOLE, attacker=(None, *CHALLENGE_ATTACKERS))
-    of_variants: list[Key] = []
+    rows: list[Row] = []
+
+    def add(of: Row, case: str, texts: Sequence[str], **more: str) -> None:
+        if all(texts) and texts[0] != texts[1]:
+            place = {name: of[name] for name in places if name in of} | {"case": case} | more
+            both = zip(VARIANTS, texts, strict=True)
+            rows.extend({**place, "variant": variant, "printed": text} for variant, text in both)
+
     places = ("name", "enrollment", "trial", "asv_model", "metric")
     tabled = [key for key in (*of_kind("scores"), *of_kind("matrices")) if metric_of(key).tabled]
-    for (name, *_, key), rows in own.select(metric=tabled, variant=PRESENT).groups(*places).items():
-        by_variant = {row["variant"]: row for row in rows}
-        if by_variant.keys() >= {*VARIANTS}:
-            pair = [by_variant[variant] for variant in VARIANTS]
-            texts = [value_text(row, detailed=True, interval=False) for row in pair]
-            tags = [row.get("tag", "") for row in pair]
-            for column, both in zip(metric_columns([key]), (texts, tags), strict=False):
-                of_variants += [(name, column.title, *both)] * (all(both) and both[0] != both[1])
-    of_eers: list[Key] = []
+    for of in own.select(metric=tabled, variant=VARIANTS).groups(*places).values():
+        if len(pair := sorted({row["variant"]: row for row in of}.items())) == len(VARIANTS):
+            texts = [value_text(row, detailed=True, interval=False) for _, row in pair]
+            add(of[0], metric_of(of[0]["metric"]).column.title, texts)
+            add(of[0], "Tag", [row.get("tag", "") for _, row in pair])
     eers = ("eer", "eer_speechbrain")
     shown = own.in_variant(data.protocol.variant).select(metric=eers)
-    for (name,), rows in shown.groups("name").items():
-        by_key = {r["metric"]: value_text(r, detailed=True, interval=False) for r in rows}
-        texts = [by_key.get(key, "") for key in eers]
-        if len({*texts} - {""}) > 1:
-            of_eers.append((name, describe("eer").column.title, *texts))
-    return Table(
-        "variants",
-        "Values that the released scripts print differently from their definition, and EERs of "
-        f"Kaldi and SpeechBrain that differ: {title}.",
-        (
-            *aligned("l", "Condition", "Metric"),
-            *aligned("r", "challenge / Kaldi", "exact / SpeechBrain"),
-        ),
-        nonempty([of_variants, of_eers]),
-        section=VARIANTS_DIFFER,
-    )
+    for of in shown.groups("name").values():
+        by_key = {r["metric"]: value_text(r, detailed=True, interval=False) for r in of}
+        add(of[0], describe("eer").column.title, [by_key.get(key, "") for key in eers], key="EERs")
+    return Measurements.of(rows), {}, ()
+
+
+def _recognition(rows: Measurements, data: ReportData) -> Part:
+    """Write word error rates: Kaldi prints two decimals, the editions without language models
+    three."""
+    models = data.protocol.recognition.language_models
+    how: dict[str, Any] = {"detailed": True, "decimals": None if len(models) > 1 else 3}
+    known = ({**row, "asr_model": row.get("asr_model", "?")} for row in rows)
+    alike = [*Measurements.of(known).select(language_model=PRESENT).groups(*_RATE).values()]
+    texts = (" / ".join(value_text(row, **how) for row in of) for of in alike)
+    shown = ({**of[0], "printed": text} for of, text in zip(alike, texts, strict=True))
+    drawn = {} if all(len(of) == 1 for of in alike) else {"low": None}
+    letters = ", ".join(f"{m[0]}: {m}" for m in models)
+    words = {"models": f"; LM: language model, {letters}" * (len(models) > 1)}
+    notes = utility_notes(data.results.recognition)
+    return Measurements.of(row | drawn for row in shown), words, notes
+
+
+_RATE = ("split", "data_set", "asr_model", "trial", "language_model")
+
+
+def _emotion(rows: Measurements, data: ReportData) -> Part:
+    records = data.results.emotion
+    folds = {len(r.measurements.values("fold")) for r in records} - {0}
+    few = f"; means over {max(folds)} speakers, too few for an interval" if folds else ""
+    return rows, {"folds": few}, utility_notes(records)
+
+
+def _measures(rows: Measurements, data: ReportData) -> Part:
+    return rows, {}, [*_explained(rows), *utility_notes(data.results.measures)]
+
+
+def _explained(rows: Measurements) -> list[str]:
+    """Explain the metrics of rows."""
+    present = ordered_metrics(rows.values("metric"))
+    return [describe(key).explanation.rstrip(".") for key in present]
+
+
+def _voice(rows: Measurements, data: ReportData) -> Part:
+    """Name the metrics of utility, and voice similarity."""
+    present = ordered_metrics(rows.values("metric"))
+    names = [describe(key).name for key in present if describe(key).kind == "utility"]
+    notes = _explained(rows)
+    if {"pitch_correlation_mean", "pitch_correlation_std"} <= {*present}:
+        names = ["pitch correlation (mean, standard deviation)", *names[2:]]
+    if "pitch_correlation_mean" in present and "pitch_correlation_chance" not in present:
+        notes.append("Imported pitch correlations: the set's own value by chance is not known")
+    title = " and ".join(names + ["voice similarity"] * bool(data.results.similarity))
+    left_out = left_out_text(rows)
+    title = title[:1].upper() + title[1:]
+    return rows, {"measured": title, "in_brackets": f" ({left_out})" * bool(left_out)}, notes
+
+
+def _of_galleries(rows: Measurements, data: ReportData) -> Part:
+    """Say what identification by chance reaches, and of whom galleries are."""
+    records = data.results.identification
+    chances: dict[int, set[float]] = {}
+    for row in rows.select(speaker=None):
+        if row["gallery"] > 1:
+            chances.setdefault(row["gallery"], set()).add(min(row["rank"] / row["gallery"], 1.0))
+    chance = (" or ".join(f"{100 * c:.3g}" for c in sorted(chances[n])) for n in sorted(chances))
+    ranks = " or ".join(map(str, sorted(set(rows.values("rank")))))
+    highest = "scores highest" if ranks in ("", "1") else f"is among the {ranks} highest scores"
+    largest = max(rows.values("n_enrolled"), default=0)
+    notes = [
+        f"The data allow groups of up to {largest} people; larger ones need more enrolled people "
+        "(--distractors)"
+    ]
+    if any(row["value"] in (0.0, 1.0) and "low" in row for row in rows):
+        notes.append(OF_SPEAKERS)
+    if left_out := sum(r.not_enrolled for r in records):
+        notes.append(f"{left_out} trial speakers of all rows are not enrolled and left out")
+    if any(len(r.genders) > 1 for r in records):
+        notes.append("Groups are of both genders")
+    usual = {model.backend for model in data.protocol.asv_models} or {"plda"}
+    if others := sorted({str(r.provenance.get("backend", "plda")) for r in records} - usual):
+        usual_names = " or ".join(sorted(usual)).replace("plda", "PLDA")
+        notes.append(f"Scored by {' and '.join(others)} instead of {usual_names}")
+    if more := [r for r in records if r.distractors]:
+        least, most = (f(r.n_distractors for r in more) for f in (min, max))
+        notes.append(
+            f"Of the enrolled speakers {least}{f' to {most}' * (most > least)} are distractors of "
+            f"{', '.join(sorted({r.distractors for r in more}))}"
+        )
+    return rows, {"chance": ", ".join(chance), "highest": highest}, notes
+
+
+def _of_singling_out(rows: Measurements, data: ReportData) -> Part:
+    """Say what singling out by chance reaches, and where it is refused."""
+    chance = singling_out_chance(sorted(rows.values("gallery")))
+    refused = Counter(r.singling_out.refused for r in data.results.identification)
+    notes = [f"Not computed in {counted(n, 'row')}: {why}" for why, n in refused.items() if why]
+    return rows, {"chance": ", ".join(f"{100 * p:.1f}" for p in chance)}, notes
+
+
+def _of_groups(rows: Measurements, data: ReportData) -> Part:
+    """Say what of identification by groups is not rank 1 of one gender."""
+    records, ranks = data.results.identification, sorted({*rows.values("rank")})
+    notes = ["Galleries are of both genders"] * any(len(r.genders) > 1 for r in records)
+    if ranks != [1]:
+        notes.append(f"Found: among the {' or '.join(map(str, ranks))} highest scores")
+    return rows, {}, notes
+
+
+_PARTS: Mapping[str, Callable[[Measurements, ReportData], Part]] = {
+    "variants": _variants,
+    "asr": _recognition,
+    "emotion": _emotion,
+    "measures": _measures,
+    "voice": _voice,
+    "identification": _of_galleries,
+    "identification_singling_out": _of_singling_out,
+    "groups_{number}_identification": _of_groups,
+}
+
+#: The same of a system over all its results folders.
+_WHOLE: Mapping[str, Callable[..., Part]] = {
+    "strongest": _strongest,
+    "averages": _averages,
+    "attacks": _attacks,
+}

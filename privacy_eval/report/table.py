@@ -60,8 +60,6 @@ class Column:
         Line width in em, in LaTeX and HTML.
     turned : bool
         Its title is turned in the challenge's style.
-    interval : bool
-        Values may have their interval in brackets, whose bounds are columns in CSV.
     identity : bool
         It identifies rows, as the columns on the left do: every part of a divided table has it.
     """
@@ -75,7 +73,6 @@ class Column:
     colour: str | None = None
     wrap: int | None = None
     turned: bool = False
-    interval: bool = False
     identity: bool = False
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from ..metrics import Label, describe
-from ..metrics.caveats import note_of
 from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
-from ..numbers.means import decoded_sets
+from ..numbers.means import UTILITY, decoded_sets
 from ..numbers.report_data import ReportData
-from ..numbers.trade_offs import UTILITY
 from ..protocol.protocol import ORIGINAL, Protocol
-from ..results.measurements import PRESENT, Row
+from ..results.measurements import PRESENT, Measurements, Row
 from .attackers_in_words import overestimates
-from .comparison_tables import Block, Line, table_of_blocks
+from .comparison_tables import Block, Line, caveats_in, table_of_blocks
+from .declared import declared_table, entry_of
 from .notes import interval_notes, words_not_resampled
 from .table import SIDE_BY_SIDE, Column, Table
 
@@ -53,9 +53,8 @@ def _utility(data: ReportData, split: str) -> Table | None:
     rated = cells.own.intersection(cells.rows.select(metric="wer", split=split).values("system"))
     notes += words_not_resampled(data, (s for s in systems if s in rated - of_words))
     notes += [describe(m).explanation.rstrip(".") for m in cells.measures if m in rated_by]
-    printed = (cell.get("caveat") for block in blocks for _, cell in block.of_sets)
-    caveats = dict.fromkeys(caveat for caveat in printed if caveat)
-    notes += [*map(note_of, caveats), *(cells.not_comparable if caveats else ())]
+    caveats = caveats_in(blocks)
+    notes += [*caveats, *(cells.not_comparable if caveats else ())]
     table = Table(
         f"utility_{split}",
         f"Utility, {protocol.split_name(split)}: word error rate (lower is better) and "
@@ -104,43 +103,35 @@ def _thresholds(data: ReportData, split: str) -> Table | None:
     compared = [t for t in data.trade_offs[split] if t["utility"]]
     if not compared or not protocol.eer_thresholds:
         return None
-    metrics = [m for m in UTILITY if any(m in t["utility"] for t in compared)]
-    groups, headings = [], []
+    own = {t["system"] for t in compared} & data.cells.own
+    mixed = bool(own) and len(own) < len(compared)
+    rated = [m for m in UTILITY if any(m in t["utility"] for t in compared)]
+    blank = {name: "" for m in rated for name in (m, f"{m}_rank")}
+    rows: list[Row] = []
     for threshold in protocol.eer_thresholds:
         reached = sorted(
             (t for t in compared if t["value"] >= threshold),
             key=lambda t: t["utility"]["wer"]["value"] if "wer" in t["utility"] else math.inf,
         )
-        groups.append([_row(t, reached, metrics) for t in reached])
-        headings.append(Label(f"EER of {100 * threshold:g} % or more"))
-    own = {t["system"] for t in compared} & data.cells.own
-    columns = [Column("System", align="l"), Column(describe(protocol.eer).column.title)]
-    for m in metrics:
-        resampled = any(interval_of(t["utility"].get(m, {})) for t in compared)
-        columns += [Column(describe(m).column.title, interval=resampled), Column("Rank")]
-    if own and len(own) < len(compared):
-        columns.insert(1, Column("Source"))
-        for group in groups:
-            for row in group:
-                row.insert(1, "submitted" if row[0] in own else "published")
-    groups = [group or [["none", *[""] * (len(columns) - 1)]] for group in groups]
-    attack = protocol.average_attack.phrase
-    not_comparable = data.cells.not_comparable if "wer" in metrics else ()
-    title = f"Systems by the thresholds of the average EER ({attack})"
-    return Table(
-        f"thresholds_{split}",
-        f"{title}, {protocol.split_name(split)}: ranked by utility among those at or above each.",
-        tuple(columns),
-        tuple(tuple(map(tuple, group)) for group in groups),
-        headings=tuple(headings),
-        notes=(
-            threshold_note(data, split),
-            *overestimates(data, [split], [protocol.average_attack]),
-            *not_comparable,
-        ),
-        section=SIDE_BY_SIDE,
-        title=title,
-    )
+        block = {"threshold": f"EER of {100 * threshold:g} % or more", **blank}
+        for t in reached:
+            of = {"system": t["system"], "eer": t["printed"], **dict(_ranks(t, reached))}
+            if mixed:
+                of["source"] = "submitted" if t["system"] in own else "published"
+            rows.append({**block, **of})
+        rows += [] if reached else [{**block, "system": "none"}]
+    attack = protocol.average_attack
+    words = {
+        "split": split,
+        "split_name": protocol.split_name(split),
+        "attack": attack.phrase,
+        "eer": describe(protocol.eer).column.title,
+    }
+    notes = [threshold_note(data, split), *overestimates(data, [split], [attack])]
+    notes += data.cells.not_comparable if "wer" in rated else ()
+    headings = {row["threshold"]: row["threshold"] for row in rows}
+    entry = replace(entry_of("thresholds_{split}"), headings=headings)
+    return declared_table(entry, Measurements.of(rows), words, notes)
 
 
 def threshold_note(data: ReportData, split: str) -> str:
@@ -175,16 +166,12 @@ def recalls_of_folds(data: ReportData, metric: str, data_set: str, split: str) -
     return ranges
 
 
-def _row(one: Row, reached: Sequence[Row], metrics: Sequence[str]) -> list[str]:
-    cells = [one["system"], one["printed"]]
-    for metric in metrics:
-        mean = one["utility"].get(metric)
-        if mean is None:
-            cells += ["", ""]
-            continue
-        text = f"{mean['printed']} {describe(metric).interval(interval_of(mean))}".rstrip()
-        cells += [text, str(utility_rank(mean["value"], reached, metric))]
-    return cells
+def _ranks(one: Row, reached: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    """Yield the value of each metric of utility of a system, and its rank, by name."""
+    for metric, mean in one["utility"].items():
+        interval = describe(metric).interval(interval_of(mean))
+        yield metric, f"{mean['printed']} {interval}".rstrip()
+        yield f"{metric}_rank", str(utility_rank(mean["value"], reached, metric))
 
 
 def utility_rank(value: float, among: Sequence[Row], metric: str) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from ..errors import PrivacyEvalError, UsageError, abbreviate, located
+from ..errors import PrivacyEvalError, located
 from ..io.names import check_name
 from ..io.results_txt import ResultsTxt, VerificationBlock, format_results_txt, parse_results_txt
 from ..io.wer import WerLine
@@ -24,7 +24,6 @@ from .measurements import measured, rows_of_values, without_blanks
 from .records import (
     Results,
     RowsRecord,
-    SimilarityRecord,
     VerificationRecord,
     facts_of_line,
     line_of,
@@ -59,29 +58,6 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
             caveats,
         )
     )
-
-
-def extract_system(text: str, path: str, system: str) -> str:
-    """Extract one system from a results.txt of several (`# SYSTEM` before each); return all of
-    one without such lines. Other parts become blank lines, so that line numbers stay.
-
-    Raises
-    ------
-    PrivacyEvalError
-        Another system is named there, but not this one.
-    """
-    lines = text.split("\n")
-    systems = [line[2:].strip() for line in lines if line.startswith("# ")]
-    if not systems:
-        return text
-    if system not in systems:
-        raise UsageError(f"{path}: no system {system!r}; available: {abbreviate(systems)}")
-    current, selected = "", []
-    for line in lines:
-        if line.startswith("# "):
-            current, line = line[2:].strip(), ""
-        selected.append(line if current == system else "")
-    return "\n".join(selected) + "\n"
 
 
 def import_results_txt(
@@ -158,7 +134,12 @@ def import_results_txt(
             for s, v in parsed.utility.items()
         ),
         tuple(
-            SimilarityRecord(find(s, sets), metrics={"challenge": v}, provenance=origin)
+            RowsRecord(
+                find(s, sets),
+                "similarity",
+                rows_of_values(v, variant="challenge"),
+                provenance=origin,
+            )
             for s, v in parsed.similarity.items()
         ),
     )

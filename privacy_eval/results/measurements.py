@@ -145,6 +145,11 @@ _FURTHER: Mapping[str, Metric] = MappingProxyType(
         "rank_disclosure": Metric("scores", "bit", "rank disclosure"),
         "rank_disclosure_max": Metric("scores", "bit", "largest rank disclosure"),
         "seconds": Metric("scores", "s", "seconds of speech", decimals=1),
+        **{
+            key: Metric("matrices", "", key, range=(0, 1))
+            for key in ("similarity_oo", "similarity_oa", "similarity_aa")
+        },
+        "evidence": Metric("matrices", "", "evidence", range=(-math.inf, math.inf)),
         "raw_utterances": Metric("measures", "utterances", "utterances with original speech"),
     }
 )
@@ -162,6 +167,11 @@ def metric_of(key: str) -> Metric:
         if key not in METRICS and (found := re.fullmatch(pattern, key)):
             return Metric("scores", "fraction", name.format(found[1]), **_PERCENT)
     return _FURTHER[key] if key in _FURTHER else describe(key)
+
+
+def is_known(key: str) -> bool:
+    """Tell whether a metric, or another rate, has an entry."""
+    return key in METRICS or key in _FURTHER or metric_of(key).name != key
 
 
 def measured(

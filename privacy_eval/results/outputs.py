@@ -35,13 +35,18 @@ def speakers_csv(speakers: Iterable[tuple[Mapping[str, str], SpeakerSimilarity]]
 
 def to_speakers_csv(results: Results) -> str:
     """Write speakers.csv: every speaker of every trial set, the least protected first."""
-    return speakers_csv(
-        (dict(zip(_OF_SET, of_set, strict=True)), speaker)
-        for r in results.similarity
-        for c in [r.condition]
-        for of_set in [(c.system, c.results_folder, c.name, *r.place(), r.speakers_variant)]
-        for speaker in r.speakers
-    )
+    from ..metrics.similarity import SpeakerSimilarity
+    from .measurements import PRESENT
+
+    rows: list[tuple[dict[str, str], SpeakerSimilarity]] = []
+    for r in results.similarity:
+        c, of_speakers = r.condition, r.measurements.select(speaker=PRESENT)
+        for (speaker,), of in of_speakers.groups("speaker").items():
+            of_set = (c.system, c.results_folder, c.name, *r.place(), of[0]["variant"])
+            values = {"linkability": None} | {row["metric"]: row.get("value") for row in of}
+            one = SpeakerSimilarity(speaker, **values)
+            rows.append((dict(zip(_OF_SET, of_set, strict=True)), one))
+    return speakers_csv(rows)
 
 
 def left_out_lines(results: Results) -> list[str]:
@@ -76,7 +81,7 @@ def output_files(results: Results) -> dict[str, str]:
     files = {"results.json": to_json(results), "results.csv": to_csv(results)}
     if lines := left_out_lines(results):
         files["left_out.txt"] = "".join(f"{line}\n" for line in lines)
-    if any(record.speakers for record in results.similarity):
+    if any(record.measurements.values("speaker") for record in results.similarity):
         files["speakers.csv"] = to_speakers_csv(results)
     systems = results.systems
     names = file_names(systems)

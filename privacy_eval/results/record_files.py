@@ -56,7 +56,7 @@ Record = TypeVar("Record", bound="records.Record")
 WithArrays = TypeVar(
     "WithArrays",
     "records.VerificationRecord",
-    "records.SimilarityRecord",
+    "records.RowsRecord",
     "records.IdentificationRecord",
 )
 
@@ -80,7 +80,8 @@ def record_content(path: Path, record: WithArrays, arrays: Mapping[str, Any]) ->
     np.savez(file, **arrays)
     stored, _ = record_paths(path)
     name = f"{stored.parent.name}/{stored.name}"
-    described = {key: METRICS[key].description for key in sorted(record.keys() - BUILT_IN)}
+    added = sorted(record.keys() & METRICS.keys() - BUILT_IN)
+    described = {key: METRICS[key].description for key in added}
     record = replace(
         record, curves=name, curves_sha256=digest(file.getvalue()), described=described
     )

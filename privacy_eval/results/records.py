@@ -61,14 +61,14 @@ from ..metrics.identification import GroupLinkage, SinglingOutCurve, SpeakerLink
 from ..metrics.llr import categorical_tag
 from ..metrics.printed import Printed
 from ..metrics.registry import Kind
-from ..metrics.similarity import VERDICTS, SpeakerSimilarity, looks_like
+from ..metrics.similarity import VERDICTS
 from ..metrics.utility import MAX_DIFFERENCE, SpeakerErrors, SpeakerSums, mean_of_folds
 from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import (
     Condition,
 )
 from ..wings import OR_ABSENT
-from .measurements import COUNTS, PRESENT, TYPES, WHOLE, Measurements, Row, metric_of
+from .measurements import COUNTS, PRESENT, TYPES, WHOLE, Measurements, Row, is_known, metric_of
 from .record_caveats import held_back, names_of, today, utility_caveats, with_found
 from .rows import GROUP_METRICS, measurements_of
 
@@ -419,68 +419,6 @@ class VerificationRecord(Record):
 
 
 @dataclass(frozen=True)
-class SimilarityRecord(Record):
-    """Voice similarity of a trial set.
-
-    Attributes
-    ----------
-    metrics : mapping
-        By variant, then by metric: `deid` (fraction), `gvd_db` (dB) and D_diag of the three
-        matrices.
-    n_speakers, n_utterances : int or None
-        None if unknown (imported results).
-    utterances_left_out : int or None
-        How many were left out, on explicit request: without a vector, or of a speaker left
-        with one.
-    speakers : tuple of SpeakerSimilarity
-        From the least to the best protected by their DeID, of the variant `speakers_variant`.
-    voices : mapping
-        How consistent the pseudo-voices of enrollment and trials are, from
-        `metrics.similarity.pseudo_voices`: values, each with its 95 % interval over speakers.
-    drawn : str
-        Whose the coefficients of the anonymization are, where they are known (`drawn_by`).
-    curves, curves_sha256 : str or None
-        File of the matrices (.npz) below `records/`, and its digest.
-    """
-
-    metric_kind = "matrices"
-    variants = VARIANTS
-    least_counts = {"n_speakers": 0, "n_utterances": 0, "utterances_left_out": 0}
-
-    metrics: Mapping[str, Mapping[str, float]]
-    n_speakers: int | None = None
-    n_utterances: int | None = None
-    utterances_left_out: int | None = None
-    speakers: tuple[SpeakerSimilarity, ...] = ()
-    voices: Annotated[Mapping[str, tuple[float, ...]], SPARSE] = field(default_factory=dict)
-    drawn: Annotated[str, SPARSE] = ""
-    curves: str | None = None
-    curves_sha256: str | None = None
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    def check_values(self, where: str) -> None:
-        super().check_values(where)
-        if not all(len(v) == 3 and v[1] <= v[2] for v in self.voices.values()):
-            raise PrivacyEvalError(f"{where}: voices: expected values with the ends of an interval")
-        if self.drawn not in VERDICTS:
-            raise PrivacyEvalError(f"{where}: drawn: expected one of {', '.join(VERDICTS)}")
-
-    @property
-    def looks_like(self) -> str:
-        """What the pseudo-voices look like, a key of `VERDICTS`: as drawn, if that is known."""
-        return self.drawn or looks_like(self.voices, self.n_speakers or 0)
-
-    def values(self, variant: Variant) -> Mapping[str, float]:
-        """Return the metrics of a variant, or of the only one stored."""
-        return _select_variant(self.metrics, variant, {})
-
-    @property
-    def speakers_variant(self) -> str:
-        """The variant of the values by speaker, whatever the protocol's: exact, if computed."""
-        return "exact" if "exact" in self.metrics else next(iter(self.metrics), "")
-
-
-@dataclass(frozen=True)
 class IdentificationRecord(Record):
     """Rates at which the speakers of a trial set are identified in galleries.
 
@@ -702,6 +640,14 @@ def _check_measures(record: RowsRecord, where: str) -> None:
             raise PrivacyEvalError(f"{where}: {key}: {text}")
 
 
+def _check_similarity(record: RowsRecord, where: str) -> None:
+    """Check the values of pseudo-voices."""
+    if not all(len(v) == 3 and v[1] <= v[2] for v in record.facts.get("voices", {}).values()):
+        raise PrivacyEvalError(f"{where}: voices: expected values with the ends of an interval")
+    if record.facts.get("drawn", "") not in VERDICTS:
+        raise PrivacyEvalError(f"{where}: drawn: expected one of {', '.join(VERDICTS)}")
+
+
 _OF_SET = ("data_set", "split", "gender")
 _UTTERANCES = {"n_utterances": Fact(int, 1), "utterances_left_out": Fact(int)}
 
@@ -727,6 +673,25 @@ KINDS: Mapping[str, RecordKind] = {
         _check_recognition,
     ),
     "utility": RecordKind({"utility": ("value",)}, {}, (), _OF_SET),
+    # By variant, and the speakers from the least to the best protected; whether pseudo-voices are
+    # consistent (`metrics.similarity.pseudo_voices`), and whose their coefficients are, where these
+    # are known (`drawn_by`).
+    "similarity": RecordKind(
+        {
+            "matrices": ("variant", "value"),
+            "linkability": ("variant", "value", "speaker"),
+        },
+        {
+            **dict.fromkeys(
+                ("n_speakers", "n_utterances", "utterances_left_out"), Fact(int, is_needed=False)
+            ),
+            "voices": Fact(Mapping[str, tuple[float, ...]], -math.inf, is_needed=False),
+            "drawn": Fact(str, is_needed=False),
+        },
+        (),
+        _OF_SET,
+        check=_check_similarity,
+    ),
     # Means over folds, each of a speaker, and the folds where they are known: far too few for an
     # interval.
     "emotion": RecordKind(
@@ -797,6 +762,8 @@ class RowsRecord(Record):
         What all rows share, and what is no number, by the kind.
     remarks : tuple of str
         What was left out on explicit request.
+    curves, curves_sha256 : str or None
+        File of its arrays (.npz) below `records/`, and its digest.
     """
 
     condition: Annotated[Condition, INLINED]
@@ -804,6 +771,8 @@ class RowsRecord(Record):
     rows: tuple[Mapping[str, Any], ...]
     facts: Annotated[Mapping[str, Any], SPARSE] = field(default_factory=dict)
     remarks: Annotated[tuple[str, ...], SPARSE] = ()
+    curves: Annotated[str | None, SPARSE] = None
+    curves_sha256: Annotated[str | None, SPARSE] = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -819,6 +788,7 @@ class RowsRecord(Record):
             if name in facts:
                 facts[name] = from_plain(kind.facts[name].type, facts[name], f"{where}: {name}")
         object.__setattr__(self, "facts", facts)
+        object.__setattr__(self, "rows", tuple(map(_with_infinite, self.rows)))
 
     @property
     def place_columns(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -900,6 +870,9 @@ class RowsRecord(Record):
                 raise PrivacyEvalError(
                     f"{where}: rows: expected one of {' '.join(filter(None, expected.values()))}"
                 )
+        if any(whole := [key for key, m in METRICS.items() if m.kind in kind.metrics]):
+            if not any(self.by_variant().values()):
+                raise PrivacyEvalError(f"{where}: expected {' or '.join(whole)}")
         if kind.check:
             kind.check(self, where)
 
@@ -908,14 +881,15 @@ class RowsRecord(Record):
         for name, value in row.items():
             _check_plain(name, value, f"{where}: rows")
         key = row.get("metric", "")
-        is_known = key in {*METRICS, *self.described} or metric_of(key).name != key
         names = key, self.described.get(key, metric_of(key)).kind
         of_metric = (w for of, w in kind.metrics.items() if any(re.fullmatch(of, n) for n in names))
         wanted = next(of_metric, None)
-        if not is_known or wanted is None:
+        if not (key in self.described or is_known(key)) or wanted is None:
             raise PrivacyEvalError(f"{where}: rows: unknown metric {key!r}{OR_ABSENT}")
         if lacking := [name for name in wanted if name not in row]:
             raise PrivacyEvalError(f"{where}: rows: {key}: no {', '.join(lacking)}")
+        if self.kind != "rows" and row.get("variant", VARIANTS[0]) not in VARIANTS:
+            raise PrivacyEvalError(f"{where}: unknown value {row['variant']} {key}")
         low, high = self.described.get(key, metric_of(key)).range
         for number in (row[name] for name in ("value", "low", "high") if name in row):
             if not low - _SLACK <= number <= high + _SLACK:
@@ -941,6 +915,12 @@ def folds_of(record: RowsRecord) -> dict[str, dict[str, float]]:
     return folds
 
 
+def _with_infinite(row: Row) -> Row:
+    """Return a row with infinite numbers for their names in a file."""
+    named = [n for n, v in row.items() if v in ("inf", "-inf") and TYPES.get(n) is float]
+    return {**row, **{name: float(row[name]) for name in named}} if named else row
+
+
 def _check_plain(name: str, value: object, where: str) -> None:
     """Check the name of a column and a value of it."""
     if not name.isidentifier():
@@ -952,7 +932,7 @@ def _check_plain(name: str, value: object, where: str) -> None:
         remedy = "; leave out what has no value" * (value is None)
         found = printable(repr(value))[:80]
         raise PrivacyEvalError(f"{where}: {name}: expected {expected}, found {found}{remedy}")
-    if isinstance(value, int | float) and abs(value) > sys.float_info.max:
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
         raise PrivacyEvalError(f"{where}: {name}: a number is too large")
 
 
@@ -968,7 +948,7 @@ def _select_variant(stored: Mapping[str, T], variant: str, default: T) -> T:
     return next(iter(stored.values()))
 
 
-AnyRecord = VerificationRecord | SimilarityRecord | IdentificationRecord | RowsRecord
+AnyRecord = VerificationRecord | IdentificationRecord | RowsRecord
 
 
 @dataclass(frozen=True)
@@ -999,7 +979,7 @@ class Results(Printed):
     verification: tuple[VerificationRecord, ...] = ()
     recognition: tuple[RowsRecord, ...] = ()
     utility: tuple[RowsRecord, ...] = ()
-    similarity: tuple[SimilarityRecord, ...] = ()
+    similarity: tuple[RowsRecord, ...] = ()
     identification: tuple[IdentificationRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
     emotion: tuple[RowsRecord, ...] = ()
@@ -1275,8 +1255,7 @@ class Results(Printed):
 #: Kinds of records by the field of `Results` that holds them.
 RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
     "verification": VerificationRecord,
-    **dict.fromkeys(("recognition", "utility"), RowsRecord),
-    "similarity": SimilarityRecord,
+    **dict.fromkeys(("recognition", "utility", "similarity"), RowsRecord),
     "identification": IdentificationRecord,
     **dict.fromkeys(("emotion", "measures", "amounts", "attributes", "audio", "rows"), RowsRecord),
 }

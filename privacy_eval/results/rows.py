@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 from ..asv.attributes import few_speakers
 from ..metrics import CAVEATS
 from ..metrics.caveats import FEW_SPEAKERS, STATED, caveats_of, find_caveats
 from ..metrics.groups import GroupErrors, GroupValues
-from ..metrics.similarity import SpeakerSimilarity
 from .measurements import CIRCUMSTANCES, COUNTS, TITLES, WHOLE, Measurements, metric_of
 from .measurements import measured as _row
 
@@ -111,14 +109,6 @@ def _of_errors(column: str, errors: GroupErrors) -> Rows:
                 yield _row(key, value, **place, n_groups=both)
 
 
-def _similarity(record: Record) -> Rows:
-    yield from _of_values(record)
-    for of in record.speakers:
-        for name in (f.name for f in fields(SpeakerSimilarity) if f.name != "speaker"):
-            place = {"speaker": of.speaker, "variant": record.speakers_variant}
-            yield _row(name, getattr(of, name), **place, n_speakers=1)
-
-
 def _identification(record: Record) -> Rows:
     shared = {"rank": record.rank, "n_speakers": record.n_test_speakers}
     singled, size = record.singling_out, {"gallery": record.speakers_size}
@@ -170,7 +160,6 @@ def _rows(record: Record) -> Rows:
 #: What records hold beside their metrics.
 _KINDS: Mapping[str, Callable[[Any], Rows]] = {
     "VerificationRecord": _verification,
-    "SimilarityRecord": _similarity,
     "IdentificationRecord": _identification,
     "RowsRecord": _rows,
 }

@@ -6,23 +6,24 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
+from typing import Any
 
 from ..choices import PINNED_ENCODERS, grouped
 from ..errors import abbreviate
 from ..metrics import VARIANTS, Variant
-from ..metrics.similarity import VERDICTS
+from ..metrics.similarity import VERDICTS, looks_like
 from ..protocol.protocol import Protocol
 from ..version import __version__
 from .record_caveats import confirmed_notes, utility_notes
 from .records import (
     IdentificationRecord,
     Results,
-    SimilarityRecord,
+    RowsRecord,
     VerificationRecord,
     input_of,
 )
 
-_OfVectors = VerificationRecord | SimilarityRecord | IdentificationRecord
+_OfVectors = VerificationRecord | RowsRecord | IdentificationRecord
 
 
 def signature(results: Results, *, variant: Variant | None = None) -> str:
@@ -115,18 +116,25 @@ def _other_trials(results: Results) -> Iterator[str]:
         )
 
 
-def voices_of(results: Results, system: str) -> SimilarityRecord | None:
-    """Return the record that tells most of a system's pseudo-voices: of known coefficients, else of
-    the most speakers."""
-    told = [r for r in results.similarity if r.condition.system == system and r.voices]
-    return max(told, key=lambda r: (bool(r.drawn), r.n_speakers or 0), default=None)
+def voices_of(results: Results, system: str) -> Mapping[str, Any] | None:
+    """Return the facts of the record that tells most of a system's pseudo-voices: of known
+    coefficients, else of the most speakers."""
+    facts = (r.facts for r in results.similarity if r.condition.system == system)
+    told = (of for of in facts if of.get("voices"))
+    return max(told, key=lambda of: ("drawn" in of, of.get("n_speakers", 0)), default=None)
+
+
+def pseudo_voice(facts: Mapping[str, Any]) -> str:
+    """Return what pseudo-voices look like, a key of `VERDICTS`: as drawn, if that is known."""
+    drawn: str | None = facts.get("drawn")
+    return drawn or looks_like(facts.get("voices", {}), facts.get("n_speakers", 0))
 
 
 def _other_voices(results: Results) -> Iterator[str]:
     """Yield a note if systems differ in whose voice their speech has, so that error rates of
     linking enrollment and trials are not of the same task."""
-    records = {s: record for s in results.systems if (record := voices_of(results, s)) is not None}
-    looks = grouped(records, lambda system: records[system].looks_like)
+    told = {s: facts for s in results.systems if (facts := voices_of(results, s)) is not None}
+    looks = grouped(told, lambda system: pseudo_voice(told[system]))
     if len(looks) > 1:
         texts = (f"{VERDICTS[look]} ({abbreviate(of)})" for look, of in looks.items())
         yield f"Not comparable: systems differ in pseudo-voices: {'; '.join(texts)}"

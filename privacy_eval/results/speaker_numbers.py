@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..choices import grouped
 from ..errors import PrivacyEvalError
 from ..io.files import write_text
 from ..io.schema import from_plain, load_json, to_plain
 from ..metrics.identification import SpeakerLinkage
-from ..metrics.similarity import SpeakerSimilarity
 from ..metrics.utility import SpeakerErrors, SpeakerSums
 from .records import RECORD_KINDS, Results
 
@@ -32,7 +32,6 @@ def _by_name(name: str) -> tuple[int, str]:
 #: Orders of lists of speakers: by a value, then by new name, as an order of old ones would tell.
 _ORDERS: Mapping[type, Callable[[Any], tuple[object, ...]]] = {
     SpeakerLinkage: lambda s: (-s.linkage, *_by_name(s.speaker)),
-    SpeakerSimilarity: lambda s: (s.deid, -(s.linkability or 0.0), *_by_name(s.speaker)),
 }
 
 
@@ -42,6 +41,19 @@ class _Key:
 
     id: str = field(default_factory=lambda: secrets.token_hex(4))
     speakers: Mapping[str, str] = field(default_factory=dict)
+
+
+def _ordered(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return rows with those of speakers at the end, in such an order."""
+    of_speakers = grouped(rows, lambda row: row.get("speaker", ""))
+    whole = of_speakers.pop("", [])
+
+    def order(speaker: str) -> tuple[object, ...]:
+        values = {row["metric"]: row.get("value") or 0.0 for row in of_speakers[speaker]}
+        found = values.get("deid", 0.0), -values.get("linkability", 0.0)
+        return *found, *_by_name(speaker)
+
+    return [*whole, *(row for s in sorted(of_speakers, key=order) for row in of_speakers[s])]
 
 
 def numbered(results: Results, folder: Path, others: Iterable[str] = ()) -> Results:
@@ -86,6 +98,7 @@ def renamed(
         if isinstance(value, tuple | list):
             of_type = type(value)
             value = [changed(one, entry) for one in value]
+            value = _ordered(value) if entry == "rows" else value
             order = _ORDERS.get(type(value[0])) if value else None
             return of_type(sorted(value, key=order) if order else value)
         if isinstance(value, Mapping) and entry == "provenance":

@@ -52,7 +52,7 @@ from .similarity import plan_similarity
 
 if TYPE_CHECKING:
     from ..metrics.utility import WordErrors
-    from ..results.records import Results, RowsRecord, SimilarityRecord
+    from ..results.records import Results, RowsRecord
 
 
 def collect(
@@ -171,15 +171,16 @@ def read_emotion(
     PrivacyEvalError
         It is damaged, or leads out of the tree.
     """
-    from ..results.editions import Importer
+    from ..io.result_tables import read_table
+    from ..results.table_records import TableImporter
 
     if table.outside:
         raise PrivacyEvalError(outside_message(table.outside[0]))
     text = read_text(inputs.load(table.path))
     read = {relative(table.path, tree): inputs.sha256(table.path)}
     made = {"version": __version__, "inputs": read}
-    importer = Importer(str(table.path), protocol, system.name, system.anon_suffix, made)
-    return importer.read(text).emotion
+    importer = TableImporter(str(table.path), protocol, system.name, system.anon_suffix, made)
+    return importer.tables([read_table(text, importer.path)]).emotion
 
 
 def read_recognition(
@@ -448,7 +449,7 @@ def _concerned(line: str, systems: Sequence[System]) -> list[str]:
     return [max(names, key=len)] if names else of_suffix or [s.name for s in systems]
 
 
-def _not_evaluated(experiment: Experiment, measured: Iterable[SimilarityRecord]) -> list[str]:
+def _not_evaluated(experiment: Experiment, measured: Iterable[RowsRecord]) -> list[str]:
     """List results that are missing although the tree has the trials: scores of conditions, and
     voice similarity of trial sets. Systems with the same missing results share a line.
     """

@@ -104,8 +104,6 @@ class _Similarity(Recorded):
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..asv.voice_similarity import files_2020, voice_similarity
-        from ..metrics import similarity_metrics
-        from ..results.records import SimilarityRecord
 
         trained_on = self.part.asv_model
         backend = self.asv.default_backend(trained_on)
@@ -129,17 +127,15 @@ class _Similarity(Recorded):
             "options": {"allow_missing": left_out > 0},
         }
         voices, drawn = self._voices(inputs, paths) if "enrollment" in paths else ({}, "")
-        record = SimilarityRecord(
-            self.condition,
-            voices=voices,
-            drawn=drawn,
-            metrics={v: similarity_metrics(s) for v, s in measured.by_variant.items()},
-            n_speakers=len(measured.speakers),
-            n_utterances=measured.n_utterances,
-            utterances_left_out=left_out,
-            speakers=measured.speaker_results,
-            provenance=provenance,
-        )
+        facts = {
+            "voices": voices or None,
+            "drawn": drawn or None,
+            "n_speakers": len(measured.speakers),
+            "n_utterances": measured.n_utterances,
+            "utterances_left_out": left_out,
+        }
+        rows = [*measured.to_rows(), *measured.speaker_rows()]
+        record = self.record_of("similarity", rows, facts=facts, provenance=provenance)
         files = {
             self.folder_2020 / name: content
             for name, content in files_2020(measured.by_variant[self.asv.protocol.variant]).items()

@@ -19,11 +19,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from ..choices import grouped
+from ..curves.matrices import block, similarity_matrices
 from ..metrics import METRICS, VARIANTS, describe
 from ..report.figures import style
-from ..report.figures.curves import LOCAL, linkability_panel
 from ..report.figures.drawing import Drawing
-from ..report.figures.matrices import block, similarity_matrices
+from ..report.figures.panels import LOCAL, linkability_panel
 from ..report.figures.plot import Curve, Panel, Plot
 from ..results.arrays import Arrays
 from ..results.measurements import PRESENT, Measurements

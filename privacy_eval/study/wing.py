@@ -6,7 +6,7 @@ _VERBS = f"{__name__.rpartition('.')[0]}.verbs"
 
 WING = Wing(
     "study",
-    requires=("attackers",),
+    requires=("attackers", "curves"),
     verbs={
         "study": (_VERBS, "run simulations that show what each metric is sensitive to"),
         "study-report": (_VERBS, "write tables, figures and report of a metric study"),

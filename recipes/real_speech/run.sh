@@ -50,6 +50,7 @@ statement=true        # also write statement.html, for a data protection impact 
 speaker_names=false   # name the speakers in results, tables and report, instead of S1, S2, ...
 allow_missing=false   # leave out missing or failing items, and record them in the results
 details=false         # list every item that stages otherwise only count
+set=                  # options of wings, NAME=VALUE, blank-separated (see docs/extending.md)
 bootstrap=1200        # bootstrap replicates of speakers for confidence intervals; 0: none
 seed=0                # seed of bootstrap and coefficients
 nj=2                  # number of parallel jobs
@@ -107,7 +108,7 @@ if [ "$stop_stage" -ge 4 ]; then
     if [ "$anonymizer" = mcadams ]; then made_by+=(--variant "$variant" --coefficient "$coefficient"); fi
     if [ -n "$anonymized" ]; then made_by=(); fi
     for name in attribute sentences distractors recognizer metric utility by_strongest all_figures audio \
-        statement speaker_names allow_missing details; do
+        statement speaker_names allow_missing details set; do
         if [ -n "${!name}" ]; then made_by+=("--${name//_/-}" "${!name}"); fi
     done
     exec "$recipe/../vpc2020/run.sh" --stage "$((stage > 4 ? stage : 4))" --stop-stage "$stop_stage" \

@@ -181,7 +181,7 @@ def commands_on_trials(folder: Path) -> Iterator[tuple[str, Sequence[Path], list
     text = {"scores": "scores", "trials": "trials"}
     yield command("text, in the order of the key", "metrics", **text)
     yield command("text, to counts", "count", **text, out="counts")
-    yield command("counts", "metrics", counts="counts")
+    yield "counts", [paths["counts"]], program("count-metrics", str(paths["counts"]))
     yield command("arrays (.npy)", "metrics", target="target.npy", nontarget="nontarget.npy")
     if "scores.parquet" in paths:
         yield command("Parquet", "metrics", scores="scores.parquet")

@@ -17,7 +17,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from privacy_eval.report.figures import KINDS
+from privacy_eval.report.figures import kinds
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -159,6 +159,6 @@ def _gallery(folders: Sequence[str]) -> Iterator[tuple[str, str | bytes]]:
             lines += ["", f"![{picture.stem}]({name})", "", caption]
     if not sections:
         lines += ["", "This site was built without figures: `scripts/build_site.sh --draw`."]
-    elif missing := [kind.section for kind in KINDS if not sections.get(kind.section)]:
+    elif missing := [kind.section for kind in kinds() if not sections.get(kind.section)]:
         _LOG.warning("no picture of the kinds of figure %s", ", ".join(missing))
     yield "index.md", "\n".join(lines)

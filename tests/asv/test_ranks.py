@@ -108,6 +108,7 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
+@pytest.mark.wing("scale")
 def test_jobs_and_merge_print_what_one_command_prints(files: Files) -> None:
     first, second, third = (files.job(number) for number in JOBS)
     some, whole = files.folder / "some", files.folder / "whole"
@@ -126,6 +127,7 @@ def test_jobs_and_merge_print_what_one_command_prints(files: Files) -> None:
     }
 
 
+@pytest.mark.wing("scale")
 def test_singling_out_is_what_the_jobs_were_asked_for(files: Files) -> None:
     (files.folder / "utt2spk").write_text("".join(f"t{n} s{n % 2}\n" for n in range(24)))
     files.write("test", [f"t{n}" for n in range(24)], np.random.default_rng(3))
@@ -137,6 +139,7 @@ def test_singling_out_is_what_the_jobs_were_asked_for(files: Files) -> None:
     assert merged == direct and len(direct["intervals"]) == 1
 
 
+@pytest.mark.wing("scale")
 def test_parts_that_do_not_add_up_are_refused(files: Files) -> None:
     first, second = files.job(1), files.job(2)
     copy, out = files.folder / "copy", files.folder / "out"

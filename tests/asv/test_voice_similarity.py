@@ -26,6 +26,7 @@ from support import (
     lines_to,
     make_planned,
     snapshot,
+    speaker_values,
     utterances,
 )
 
@@ -42,8 +43,9 @@ from privacy_eval.report.first_screen import front
 from privacy_eval.report.system_tables import speakers_table
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
+from privacy_eval.results.measurements import rows_of_values
 from privacy_eval.results.outputs import speakers_csv, to_csv, to_speakers_csv
-from privacy_eval.results.records import Results, SimilarityRecord
+from privacy_eval.results.records import Results, RowsRecord
 from privacy_eval.stages.access import VECTORS
 from privacy_eval.stages.collect import records_of_kind
 from privacy_eval.stages.similarity import FOLDER_2020, plan_similarity
@@ -200,10 +202,11 @@ def test_speakers_and_their_set_stand_side_by_side_in_one_variant(
     results = stored(tree)
     metrics = {v: similarity_metrics(s) for v, s in similarity.by_variant.items()}
     (record,) = results.similarity
-    record = replace(record, metrics=metrics, speakers=similarity.speaker_results)
+    rows = (*similarity.to_rows(), *similarity.speaker_rows())
+    record = replace(record, rows=rows)
     results = replace(results, similarity=(record,))
-    deid = [s.deid for s in record.speakers]
-    assert record.speakers_variant == similarity.speakers_variant == "exact"
+    deid = [*speaker_values(record, "deid").values()]
+    assert similarity.speakers_variant == "exact"
     outside = {v for v, m in metrics.items() if not min(deid) <= m["deid"] <= max(deid)}
     assert outside == ({"challenge"} if seed == 8 else set())
     ((_, sentences),) = front(ReportData(results, cells_from_results(results))).answers
@@ -373,12 +376,15 @@ def made(tree: SpeechTree, *, job: tuple[int, int] = (1, 1), **o: bool) -> Outco
     return make_planned(plan_similarity, experiment_of(tree, **o), (), Run(job))
 
 
-def collected(tree: SpeechTree, **options: bool) -> tuple[list[SimilarityRecord], list[str]]:
+def collected(tree: SpeechTree, **options: bool) -> tuple[list[RowsRecord], list[str]]:
     return records_of_kind(experiment_of(tree, **options), "similarity")
 
 
 def files(tree: SpeechTree) -> list[Path]:
     return [p for p in (tree.root / "out").rglob("*") if p.is_file()]
+
+
+COUNTED = ("n_speakers", "n_utterances", "utterances_left_out")
 
 
 def test_records_and_the_files_of_2020(tree: SpeechTree) -> None:
@@ -388,20 +394,20 @@ def test_records_and_the_files_of_2020(tree: SpeechTree) -> None:
     assert stale == []
     of = record.condition
     assert (of.system, of.name, of.gender) == ("anon", TRIALS, "f")
-    assert (record.n_speakers, record.n_utterances, record.utterances_left_out) == (4, 12, 0)
-    assert set(record.metrics) == set(VARIANTS)
-    for values in record.metrics.values():
+    assert [record.facts[name] for name in COUNTED] == [4, 12, 0]
+    assert set(record.by_variant()) == set(VARIANTS)
+    for values in record.by_variant().values():
         assert tuple(values) == tuple(of_kind("matrices"))
         assert values["deid"] == pytest.approx(1 - values["d_diag_oa"] / values["d_diag_oo"])
         assert values["gvd_db"] == pytest.approx(
             10 * math.log10(values["d_diag_aa"] / values["d_diag_oo"])
         )
-    assert len(record.speakers) == 4
+    assert len(speaker_values(record, "deid")) == 4
     plain = json.dumps(record.provenance, default=dict)
     assert str(tree.root) not in plain
     assert f"data/{TRIALS}/utt2spk" in plain and f"{MODEL}/xvect_{TRIALS}_anon" in plain
     folder = tree.root / "out" / FOLDER_2020 / TRIALS
-    deid, gain = map(record.metrics["challenge"].get, ("deid", "gvd_db"))
+    deid, gain = map(record.by_variant()["challenge"].get, ("deid", "gvd_db"))
     files = snapshot(folder)
     assert files.pop("DeIDentification") == f"De-Identification : {deid!r}\n".encode()
     line = f"Gain of voice distinctiveness : {gain!r}\n"
@@ -469,7 +475,7 @@ def test_several_systems_have_separate_folders(tmp_path: Path) -> None:
     assert folders == {"a_anon", "a_two"}
     records, _ = collected(tree)
     assert [r.condition.system for r in records] == ["a_anon", "a_two"]
-    assert records[0].metrics != records[1].metrics
+    assert records[0].by_variant() != records[1].by_variant()
 
 
 def test_every_results_folder_has_its_model(tmp_path: Path) -> None:
@@ -492,7 +498,7 @@ def test_every_results_folder_has_its_model(tmp_path: Path) -> None:
         f"{own}/xvect_train_clean_360_anon/plda",
         f"{BACKEND}/plda",
     ]
-    assert records[0].metrics != records[1].metrics
+    assert records[0].by_variant() != records[1].by_variant()
     assert {p.relative_to(tmp_path / "out").parts[0] for p in files(tree)} == {
         "records",
         FOLDER_2020,
@@ -534,13 +540,13 @@ def test_a_missing_utterance_fails_and_keeps_the_record_before(tree: SpeechTree)
         assert allowed.left_out == {NAME: "1 utterances left out"}
     assert allowed.current == [NAME]
     ((record,), stale) = collected(tree, allow_missing=True)
-    assert (stale, record.utterances_left_out, record.n_utterances) == ([], 1, 11)
+    assert stale == [] and [record.facts[name] for name in COUNTED[1:]] == [11, 1]
     assert list(made(tree).failed) == [NAME]
 
 
 def test_vectors_of_a_larger_set_give_the_same_numbers(tree: SpeechTree) -> None:
     made(tree)
-    before = collected(tree)[0][0].metrics
+    before = collected(tree)[0][0].by_variant()
     own = tree.scp(f"{TRIALS}_anon")
     larger = own.parent.with_name("xvect_libri_dev_trials_all_anon")
     own.parent.rename(larger)
@@ -548,7 +554,7 @@ def test_vectors_of_a_larger_set_give_the_same_numbers(tree: SpeechTree) -> None
     lines = scp.read_text().replace(own.parent.name, larger.name).splitlines()
     lines_to(scp, [*lines, f"another-u0 {lines[0].split()[1]}"])
     assert made(tree).made == [NAME]
-    assert collected(tree)[0][0].metrics == before
+    assert collected(tree)[0][0].by_variant() == before
 
 
 def test_links_out_of_the_tree(tree: SpeechTree, tmp_path: Path) -> None:
@@ -570,11 +576,9 @@ def test_records_travel_through_results_json(tree: SpeechTree, tmp_path: Path) -
     """What a record holds reads back exactly, infinite values too."""
     made(tree)
     record = stored(tree).similarity[0]
-    infinite = replace(
-        record,
-        metrics={"exact": {**record.metrics["exact"], "gvd_db": -math.inf}},
-        speakers=(replace(record.speakers[0], deid=-math.inf), *record.speakers[1:]),
-    )
+    lost = {"gvd_db": -math.inf, "deid": -math.inf}
+    rows = ({**row, "value": lost.get(row["metric"], row["value"])} for row in record.rows)
+    infinite = replace(record, rows=tuple(rows))
     results = Results(tree.protocol, similarity=(record, changed(infinite, system="B")))
     path = tmp_path / "results.json"
     path.write_text(to_json(results))
@@ -584,7 +588,8 @@ def test_records_travel_through_results_json(tree: SpeechTree, tmp_path: Path) -
     assert plain["metrics"]["deid"]["unit"] == "fraction"
     assert plain["metrics"]["gvd_db"]["unit"] == "dB"
     last = plain["similarity"][1]
-    assert last["metrics"]["exact"]["gvd_db"] == last["speakers"][0]["deid"] == "-inf"
+    lost = [row["value"] for row in last["rows"] if row["metric"] in ("deid", "gvd_db")]
+    assert {*lost} == {"-inf"} and len(lost) == 4 + 4
 
 
 def test_results_csv_and_txt(tree: SpeechTree) -> None:
@@ -593,24 +598,24 @@ def test_results_csv_and_txt(tree: SpeechTree) -> None:
     record = results.similarity[0]
     rows = [r for r in csv_rows(to_csv(results)) if not r["speaker"]]
     assert [(r["variant"], r["metric"]) for r in rows] == [
-        (v, m) for v in record.metrics for m in of_kind("matrices")
+        (v, m) for v in record.by_variant() for m in of_kind("matrices")
     ]
     for row in rows:
-        assert float(row["value"]) == record.metrics[row["variant"]][row["metric"]]
+        assert float(row["value"]) == record.by_variant()[row["variant"]][row["metric"]]
         assert row["name"] == TRIALS and row["unit"]
     text = to_results_txt(results, "anon", "")
-    values = record.metrics["challenge"]
+    values = record.by_variant()["challenge"]
     assert text == (
         f"{TRIALS}\n  De-Identification : {values['deid']!r}\n"
         f"  Gain of voice distinctiveness : {values['gvd_db']!r}\n"
     )
     again = import_results_txt(text, "r", results.protocol, system="anon")
-    assert again.similarity[0].metrics == {
+    assert again.similarity[0].by_variant() == {
         "challenge": {"deid": values["deid"], "gvd_db": values["gvd_db"]}
     }
     assert to_results_txt(again, "anon", "") == text
     exact = replace(results, protocol=replace(results.protocol, variant="exact"))
-    assert repr(record.metrics["exact"]["deid"]) in to_results_txt(exact, "anon", "")
+    assert repr(record.by_variant()["exact"]["deid"]) in to_results_txt(exact, "anon", "")
 
 
 def test_speakers_csv_of_several_sets(tree: SpeechTree) -> None:
@@ -620,7 +625,7 @@ def test_speakers_csv_of_several_sets(tree: SpeechTree) -> None:
     both = replace(results, similarity=(*results.similarity, other))
     rows = csv_rows(to_speakers_csv(both))
     assert [r["system"] for r in rows] == ["anon"] * 4 + ["B"] * 4
-    assert [r["speaker"] for r in rows[:4]] == [s.speaker for s in other.speakers]
+    assert [r["speaker"] for r in rows[:4]] == [*speaker_values(other, "deid")]
     assert {r["trial_set"] for r in rows} == {TRIALS}
     assert to_speakers_csv(Results(tree.protocol)).startswith("system,results_folder,trial_set,")
 
@@ -631,10 +636,11 @@ def test_inconsistent_records_are_refused(tree: SpeechTree) -> None:
     bad: list[tuple[Any, str]] = [
         ({}, "expected deid or gvd_db"),
         ({"challenge": {}}, "expected deid or gvd_db"),
-        ({"challenge": {"deid": 0.5, "x": 1.0}}, "unknown value challenge x"),
+        ({"challenge": {"deid": 0.5, "x": 1.0}}, "unknown metric 'x'"),
         ({"mine": {"deid": 0.5}}, "unknown value mine deid"),
     ]
     for metrics, message in bad:
-        record = replace(results.similarity[0], metrics=metrics)
+        rows = [row for v, of in metrics.items() for row in rows_of_values(of, variant=v)]
+        record = replace(results.similarity[0], rows=tuple(rows))
         with pytest.raises(PrivacyEvalError, match=message):
             replace(results, similarity=(record,)).check()

@@ -18,21 +18,19 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from support import (
-    ANON,
     B1,
     B2,
     ENROLLS,
     MODEL,
     ODD_NAME,
-    ORIG,
     ROOT,
-    SUMMARY,
     Run,
     SpeechTree,
     Tree,
     assert_golden,
     cli,
     command,
+    imported,
     keys,
     lines_to,
     nonempty,
@@ -55,10 +53,12 @@ from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import of_kind
 from privacy_eval.protocol.protocol import bundled, load_protocol
 from privacy_eval.protocol.published import published_names
+from privacy_eval.results.json_store import to_json
 from privacy_eval.stages import recipe as recipe_table
 from privacy_eval.stages.options import MetricOptions
 from privacy_eval.stages.privacy_metrics import evaluate_tree
 from privacy_eval.stages.recipe import STAGES, parse_stage, stage_number
+from privacy_eval.wings import told
 
 KEYS = [
     *("eer", "eer_speechbrain", "cllr", "cllr_min", "rocch_eer", "linkability"),
@@ -257,7 +257,7 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
 
 def test_help_and_version() -> None:
     first, wings = cli("--version").out.splitlines()
-    assert first == f"privacy-eval {__version__}" and wings.startswith("wings: attackers, ")
+    assert first == f"privacy-eval {__version__}" and wings == told()[0]
     listed = re.findall(r"^  ([a-z][a-z-]+)", cli("--help").out, re.M)
     assert {*listed} == every_verb().keys() and len(listed) == len({*listed})
     assert cli().err == cli("--help").out
@@ -278,7 +278,7 @@ def test_help_and_version() -> None:
     [
         ("metrcs", "metrics"),
         ("asv_scores", "asv-scores"),
-        ("chek", "stage check"),
+        ("chek", "check"),
         ("sim", "no verb 'sim'"),
     ],
 )
@@ -335,7 +335,6 @@ def test_help_loads_what_numpy_loads_and_little_more() -> None:
 @pytest.mark.parametrize(
     ("text", "option"),
     [
-        ("check --tree .", "check"),
         ("privacy-metrics --scores x --trials y", "privacy-metrics"),
         ("similarity --tree . --results r --original x", "--tree"),
         ("train-backend --results r --utt2spk x", "--results"),
@@ -605,51 +604,13 @@ def test_yaml_is_loaded_safely(tmp_path: Path) -> None:
     assert not mark.exists()
 
 
-# --- import, export, tables
-
-
-def test_import_and_export(tmp_path: Path) -> None:
-    out = tmp_path / "m.json"
-    also = f".orig={ORIG}"
-    run = cli("import", ANON, "--system", "M", "--conf", "vpc2022", "--also", also, "--out", out)
-    assert run.err == (
-        f"{out}: M, protocol vpc2022: 72 of 72 conditions, "
-        "32 word error rates, 12 pitch correlations, 12 voice similarities\n"
-    )
-    assert (run.code, run.out) == (0, "")
-    assert cli("export", out).out.encode() == ANON.read_bytes()
-    assert cli("export", out, "--results-folder", ".orig").out.encode() == ORIG.read_bytes()
-    assert cli("export", out, "--out", tmp_path / "again.txt") == Run(0, "", "")
-    assert (tmp_path / "again.txt").read_bytes() == ANON.read_bytes()
-    run = cli("export", out, "--format", "averages")
-    averages = run.out.splitlines()
-    assert "Average WER test orig: undefined" in run.err
-    assert set(averages) <= set(SUMMARY.read_text().splitlines())
-    assert len(averages) == 10
-    assert len(cli("export", out, "--format", "csv").out.splitlines()) == 1 + 584
-    origin = json.loads(out.read_text())["verification"][0]["provenance"]["imported_from"]
-    assert origin["name"] == ANON.name
-
-
-def test_errors_of_import_write_nothing(tmp_path: Path) -> None:
-    out = tmp_path / "r.json"
-    cases = (
-        ((SUMMARY, "--system", "x"), f"{SUMMARY}: protocol vpc2020 has no results folder"),
-        ((tmp_path / "no", "--system", "x"), f"{tmp_path}/no: cannot be read"),
-        ((B1, "--system", "x", "--conf", "no"), "no: unknown protocol"),
-        ((B1, "--system", "x", "--also", f".orig={B2}"), "vpc2020 has no results folder"),
-        ((B1, "--system", "x", "--anon-suffix", "_x"), "matches no condition or set"),
-    )
-    for arguments, message in cases:
-        run = cli("import", *arguments, "--out", out)
-        assert (run.code, run.out) == (2 if "--conf" in arguments else 1, "")
-        assert message in run.err
-        assert not out.exists()
+# --- export, tables
 
 
 def test_choosing_what_to_export(tmp_path: Path) -> None:
     for system, path in (("B1", B1), ("B2", B2)):
-        cli("import", path, "--system", system, "--out", tmp_path / f"{system}.json")
+        results = imported(path, system=system)
+        (tmp_path / f"{system}.json").write_text(to_json(results))
     tables = ("tables", "--results", tmp_path / "B1.json", tmp_path / "B2.json")
     assert cli(*tables, "--out", tmp_path / "t").code == 0
     assert all((tmp_path / f"t/more/{system}_asv.tex").exists() for system in ("B1", "B2"))
@@ -677,7 +638,7 @@ def test_broken_results(tmp_path: Path, content: str, verb: list[str]) -> None:
 @pytest.mark.parametrize("form", ["latex", "markdown", "text", "csv"])
 def test_tables_to_stdout(tmp_path: Path, form: str) -> None:
     out = tmp_path / "r.json"
-    assert cli("import", B1, "--system", ODD_NAME, "--out", out).code == 0
+    out.write_text(to_json(imported(B1, system=ODD_NAME)))
     run = cli("tables", "--results", out, "--format", form)
     assert (run.code, run.err) == (0, "")
     assert run.out.count("144.112") == (4 if form == "csv" else 2)  # text and number
@@ -707,7 +668,7 @@ def test_no_traceback_from_the_program_itself(tmp_path: Path) -> None:
 
 def test_closed_stdout_ends_without_a_traceback(tmp_path: Path) -> None:
     out = tmp_path / "r.json"
-    cli("import", B1, "--system", "B1", "--out", out)
+    out.write_text(to_json(imported(B1)))
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
@@ -771,27 +732,6 @@ def test_protocols_of_the_repository_are_those_of_the_package() -> None:
         assert yaml.safe_load(path.read_text())["name"] == path.stem
         if path.stem in bundled():
             assert load_protocol(str(path)) == load_protocol(path.stem)
-
-
-def test_one_results_folder_of_a_protocol_is_imported_alone(tmp_path: Path) -> None:
-    out = tmp_path / "o.json"
-    common = ("--system", "M", "--conf", "vpc2022", "--out", out)
-    assert cli("import", ORIG, *common, "--results-folder", ".orig").code == 0
-    records = json.loads(out.read_text())["verification"]
-    assert {r["asv_model"] for r in records} == {"original"}
-    assert cli("export", out, "--results-folder", ".orig").out.encode() == ORIG.read_bytes()
-    assert "EER dev anon" not in cli("export", out, "--format", "averages").out
-
-
-def test_one_system_of_a_shared_results_txt(tmp_path: Path) -> None:
-    shared = tmp_path / "results.txt"
-    shared.write_text(f"# one\n{B1.read_text()}# two\n{B2.read_text()}")
-    for name, path in (("one", B1), ("two", B2)):
-        assert cli("import", shared, "--system", name, "--out", tmp_path / "r.json").code == 0
-        assert cli("export", tmp_path / "r.json").out == path.read_text()
-    run = cli("import", shared, "--system", "three", "--out", tmp_path / "no.json")
-    assert (run.code, run.out) == (2, "")
-    assert run.err.endswith(f"{shared}: no system 'three'; available: one, two\n")
 
 
 # --- likely mistakes

@@ -44,6 +44,7 @@ from support import (
 
 from privacy_eval.choices import FIGURE_FORMATS
 from privacy_eval.cli.options import progress
+from privacy_eval.curves import figures as curves
 from privacy_eval.errors import PROGRESS
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import of_kind
@@ -52,7 +53,7 @@ from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report import figures
-from privacy_eval.report.figures import all_figures, bars, curves, write_figures
+from privacy_eval.report.figures import all_figures, bars, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
 from privacy_eval.report.page import Front
 from privacy_eval.report.table_files import write_tables
@@ -621,7 +622,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             module, name, lambda data, d=draw, n=count: itertools.islice(d(data), n)
         )
-    monkeypatch.setattr(figures, "KINDS", [k for k in figures.KINDS if k.name in ("bars", "det")])
+    two = [kind for kind in figures.kinds() if kind.name in ("bars", "det")]
+    monkeypatch.setattr(figures, "kinds", lambda: two)
 
 
 CURVE = "det_ignorant_libri_dev_f"
@@ -695,7 +697,7 @@ def test_published_values_alone_make_figures_and_a_report(
         *(f"{name}.png" for name in names),
         *(f"scatter_{x}_{y}.png" for x, y in PAIRS),
     }
-    of_curves = tuple(kind.name for kind in figures.KINDS if kind.curves)
+    of_curves = tuple(kind.name for kind in figures.kinds() if kind.curves)
     assert not [name for name in pictures(out) if name.startswith((*of_curves, "matrices"))]
     path = tmp_path / "report.html"
     ok(cli("report", *alone, "--figures", out, "--out", path))
@@ -704,7 +706,7 @@ def test_published_values_alone_make_figures_and_a_report(
     titles = ["Answer", "Systems side by side", *figures_of, "Published systems"]
     expected = [*titles, *FOOT]
     assert [title for title in page.titles if title in expected] == expected
-    assert {*page.titles} <= {*expected, *(kind.section for kind in figures.KINDS)}
+    assert {*page.titles} <= {*expected, *(kind.section for kind in figures.kinds())}
     assert sum(map(len, page.images.values())) == len(pictures(out))
     what, whose = page.texts[FOOT[-1]][:2]
     assert what == "Published results" and "vpc2020" in whose and "hal-03335126v6" in whose
@@ -849,7 +851,7 @@ def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path:
     more = ("--figures", drawings, "--published", "vpc2020")
     page = report(out, results_of(measured), *more)
     entries = json.loads((drawings / "captions.json").read_text())
-    shown = {kind.section: kind.name for kind in figures.KINDS if not kind.curves}
+    shown = {kind.section: kind.name for kind in figures.kinds() if not kind.curves}
     shown = {title: shown[title] for title in shown if title in {*page.titles}}
     assert FIGURES.items() <= shown.items()
     assert page.titles == [

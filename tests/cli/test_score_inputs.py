@@ -179,3 +179,51 @@ def test_each_enrolled_speaker_has_an_eer(tmp_path: Path) -> None:
     assert "speakers" not in json.loads(cli(*METRICS, *files).out)
     text = cli("metrics", *files, "--speakers").out
     assert {"Speaker": "a", "Metric": "EER", "Value": "0.000 %"} in printed(text)
+
+
+CUT = {
+    "metrics": "--scores {cut} --trials {trials} --format json",
+    "metrics --versus": "--scores {whole} --versus {cut} --trials {trials} --utt2spk {utt2spk} "
+    "--bootstrap 20",
+    "metrics, key": "--scores {whole} --trials {cut_trials}",
+    "zebra": "--scores {cut} --trials {trials}",
+    "fuse-scores": "--scores {whole} --scores {cut} --trials {trials} --utt2spk {utt2spk} "
+    "--folds 4 --out {folder}/fused",
+    "fuse-scores, speakers": "--scores {whole} --scores {whole} --trials {trials} "
+    "--utt2spk {cut_utt2spk} --folds 4 --out {folder}/fused",
+    "count": "--scores {cut} --trials {trials} --out {folder}/counts",
+    "count, key": "--scores {whole} --trials {cut_trials} --out {folder}/counts",
+}
+
+
+#: The wing of a verb.
+WINGS = {"zebra": "compat", "fuse-scores": "attackers", "count": "scale"}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.wing(of) for v, of in WINGS.items() if v in case])
+        for case in CUT
+    ],
+)
+def test_every_verb_asks_whether_a_file_was_cut_within_its_last_word(
+    case: str, tmp_path: Path
+) -> None:
+    rows = [(f"s{e}", f"s{t}-u{n}", e == t) for e in range(8) for t in range(8) for n in range(4)]
+    lines = {
+        "whole": [f"{e} {u} {(7 * n) % 19}.125" for n, (e, u, _) in enumerate(rows)],
+        "trials": [f"{e} {u} {'target' if same else 'nontarget'}" for e, u, same in rows],
+        "utt2spk": [f"{u} {u[:2]}" for u in dict.fromkeys(u for _, u, _ in rows)],
+    }
+    files = {"folder": tmp_path}
+    for name, rows_of_file in lines.items():
+        files[name] = lines_to(tmp_path / name, rows_of_file)
+        cut = "cut" if name == "whole" else f"cut_{name}"
+        files[cut] = tmp_path / cut
+        files[cut].write_text(files[name].read_text()[: -3 if name == "whole" else -1])
+    verb = case.split(",")[0].split()[0]
+    run = cli(verb, *CUT[case].format(**files).split())
+    assert "was it cut?" in run.err, run.err
+    assert run.code == (verb == "count"), run.err
+    assert not (tmp_path / "counts").exists()

@@ -386,7 +386,7 @@ def test_a_tree_from_x_vectors_to_results(tree: SpeechTree) -> None:
     assert [r.condition.name for r in results.verification] == [
         p.parent.name for p in tree.all_scores.values()
     ]
-    assert results.similarity[0].metrics["exact"]["deid"] <= 1
+    assert results.similarity[0].values("exact")["deid"] <= 1
     assert [r["system"] for r in csv_rows(tree.root / "exp/privacy_eval/speakers.csv")] == [
         "anon"
     ] * 4
@@ -398,7 +398,7 @@ def test_numbers_of_the_tree_are_those_of_the_single_verb(files: Files) -> None:
     plain = json.loads(files.similarity("--format", "json").out)
     (record,) = read_results(files.root / "exp/privacy_eval/results.json").similarity
     for variant in VARIANTS:
-        assert plain[variant].items() <= dict(record.metrics[variant]).items()
+        assert plain[variant].items() <= dict(record.values(variant)).items()
 
 
 def test_collecting_a_stale_similarity_is_an_error(tree: SpeechTree) -> None:

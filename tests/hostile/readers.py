@@ -31,10 +31,12 @@ from hypothesis import strategies as st
 from inputs import LARGEST, TOKENS, json_with_edits, samples_with_edits
 from reference_nnet3 import Net, Reference, write_model
 from second_readings import Plain, plain_array, text_of, unpacked
-from support import ANON, GOLDEN, OTHER_PROTOCOL, ROOT, imported
+from support import ANON, GOLDEN, OTHER_PROTOCOL, ROOT, imported, similarity_record
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.compat.zebra import read_tags
+from privacy_eval.editions.importer import extract_system
+from privacy_eval.editions.summaries import parse_rank
 from privacy_eval.io import text_table
 from privacy_eval.io.arrays import TensorView, read_torch, read_torch_matrix
 from privacy_eval.io.data_dir import (
@@ -48,7 +50,7 @@ from privacy_eval.io.data_dir import (
 )
 from privacy_eval.io.files import digest, read_bytes, read_text
 from privacy_eval.io.ratings import Ratings, read_ratings
-from privacy_eval.io.results_txt import format_results_txt, parse_rank, parse_results_txt
+from privacy_eval.io.results_txt import format_results_txt, parse_results_txt
 from privacy_eval.io.schema import from_plain, load_json, to_plain
 from privacy_eval.io.scores import read_scores, read_trial_list, read_trials
 from privacy_eval.io.transcripts import read_transcripts
@@ -72,14 +74,13 @@ from privacy_eval.report.figure_folder import pictures
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.report.table_formats import FORMATS
 from privacy_eval.results.arrays import StoredArrays
-from privacy_eval.results.challenge_text import extract_system, import_results_txt, to_results_txt
+from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.outputs import to_csv, to_speakers_csv
 from privacy_eval.results.record_files import read_record
 from privacy_eval.results.records import (
     IdentificationRecord,
     Results,
-    SimilarityRecord,
     VerificationRecord,
 )
 from privacy_eval.speech.audio import Audio, AudioReader
@@ -546,10 +547,10 @@ def _results() -> Results:
         curves_sha256="0" * 64,
         provenance={"version": "1", "inputs": {"scores": {"path": "a", "sha256": "0"}}},
     )
-    similarity = SimilarityRecord(
+    similarity = similarity_record(
         Condition("B1", "", "libri_dev_trials_f", "libri", "dev", "f", asv_model="original"),
-        metrics={"exact": {"deid": 0.9, "gvd_db": -9.5}},
-        speakers=(SpeakerSimilarity("s1", 0.5, 1.0, 0.5, 0.7, None, 0.1),),
+        {"exact": {"deid": 0.9, "gvd_db": -9.5}},
+        (SpeakerSimilarity("s1", 0.5, 1.0, 0.5, 0.7, None, 0.1),),
     )
     identification = IdentificationRecord(
         whole.verification[0].condition,

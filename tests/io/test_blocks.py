@@ -101,6 +101,7 @@ def test_blocks_do_not_hide_constant_scores(tmp_path: Path, constant: str) -> No
         assert (key in json.loads(run.out)["caveats"]) == bool(constant)
 
 
+@pytest.mark.wing("scale")
 def test_counts_do_not_depend_on_the_order(tmp_path: Path) -> None:
     trials, written = lines_to(tmp_path / "trials", TRIALS), []
     for name, lines in (("a", SCORES), ("b", SCORES[::-1])):

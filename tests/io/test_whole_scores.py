@@ -46,7 +46,9 @@ def test_other_large_numbers_are_read(tmp_path: Path, number: str) -> None:
 
 
 @pytest.mark.parametrize("header", ["", "enroll,test,score\n"])
-@pytest.mark.parametrize("verb", ["metrics", "count"])
+@pytest.mark.parametrize(
+    "verb", ["metrics", pytest.param("count", marks=pytest.mark.wing("scale"))]
+)
 def test_verbs_name_file_and_line(tmp_path: Path, verb: str, header: str) -> None:
     """Also of files that are otherwise read in blocks."""
     key = lines_to(tmp_path / "key", [f"s{n} u target" for n in range(200)] + ["s u nontarget"])

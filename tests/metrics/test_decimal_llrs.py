@@ -36,7 +36,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_decimal_scores_have_the_cllr_of_lir(files: tuple[Path, Path], tmp_path: Path) -> None:
-    """Of a file in blocks, of a file whose key is in another order, of counts and of arrays."""
+    """Of a file in blocks, of a file whose key is in another order, and of arrays."""
     scores, trials = files
     turned = lines_to(tmp_path / "turned", reversed(trials.read_text().splitlines()))
     for key in (trials, turned):
@@ -50,10 +50,6 @@ def test_decimal_scores_have_the_cllr_of_lir(files: tuple[Path, Path], tmp_path:
         costs = np.log2(1 + np.exp(-TARGET)), np.log2(1 + np.exp(NONTARGET))
         assert natural["exact"]["cllr"] == pytest.approx(sum(map(np.mean, costs)) / 2, abs=1e-12)
         assert DECIMAL in natural["caveats"]
-    counts = ("--scores", scores, "--trials", trials, "--out", tmp_path / "c", "--log10")
-    assert cli("count", *counts).code == 0
-    counted = json.loads(cli("metrics", "--counts", tmp_path / "c", "--format", "json").out)
-    assert counted["cllr"] == pytest.approx(LIR["cllr"], abs=1e-6)
     arrays = tmp_path / "t.npy", tmp_path / "n.npy"
     for path, values in zip(arrays, (TARGET, NONTARGET), strict=True):
         np.save(path, values)
@@ -61,6 +57,16 @@ def test_decimal_scores_have_the_cllr_of_lir(files: tuple[Path, Path], tmp_path:
     of_arrays_exact = json.loads(cli("metrics", *of_arrays).out)["exact"]
     assert of_arrays_exact["cllr"] == pytest.approx(LIR["cllr"], abs=1e-12)
     assert read_scores(scores, log10=True).score[:30] == pytest.approx(LN10 * TARGET)
+
+
+@pytest.mark.wing("scale")
+def test_counts_of_decimal_scores_have_the_cllr_of_lir(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    counts = ("--scores", files[0], "--trials", files[1], "--out", tmp_path / "c", "--log10")
+    assert cli("count", *counts).code == 0
+    counted = json.loads(cli("count-metrics", tmp_path / "c", "--format", "json").out)
+    assert counted["cllr"] == pytest.approx(LIR["cllr"], abs=1e-6)
 
 
 def test_the_unit_and_the_caution_are_printed(files: tuple[Path, Path]) -> None:
@@ -76,7 +82,6 @@ def test_the_unit_and_the_caution_are_printed(files: tuple[Path, Path]) -> None:
         cli(*command, "--metrics", "eer").out,
     ):
         assert "--log10" not in text
-    assert cli("metrics", "--counts", files[0], "--log10").code == 2
     assert "log10 LRs" in cli("metrics", "--help").out and "natural" in cli("metrics", "--help").out
 
 

@@ -247,4 +247,3 @@ def test_arrays_have_no_ranks(tmp_path: Path) -> None:
 
 def test_wrong_usage() -> None:
     assert run("few_targets_12", "--worst-case", "--format", "csv").code == 2
-    assert cli("metrics", "--counts", "c", "--worst-case").code == 2

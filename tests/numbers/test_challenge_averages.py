@@ -24,7 +24,7 @@ from support import (
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.challenge_averages import challenge_averages, summary_text
 from privacy_eval.numbers.report_data import ReportData
-from privacy_eval.report.system_tables import averages_table
+from privacy_eval.report.system_tables import system_tables
 from privacy_eval.results.records import Results
 
 #: Weights of the data sets, per gender, of the evaluation plan of 2022.
@@ -209,7 +209,8 @@ def test_averages_of_implausible_values_are_blank_and_named() -> None:
             assert named is bool(systems)
             assert any(line.startswith(f"{title}: ") for line in summary) is not named
         assert summary[-1].startswith("?: ") is bool(systems)
-        table = averages_table(ReportData(results), "mine")
+        tables = system_tables(ReportData(results), "mine", "")
+        table = next(t for t in tables if t.name == "averages")
         cells = {row[0]: row[1:] for row in table.rows}
         assert all((cell == "") is bool(systems) for cell in cells["EER, %, orig"])
         assert all(cells["WER, %, orig"])  # of the marked metric alone

@@ -14,7 +14,7 @@ from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.report.comparison_tables import comparison_tables
 from privacy_eval.results.arrays import Arrays, StoredArrays
 from privacy_eval.results.json_store import to_json
-from privacy_eval.results.records import SimilarityRecord, VerificationRecord, merge
+from privacy_eval.results.records import RowsRecord, VerificationRecord, merge
 
 
 def test_digest_is_the_same_whether_the_protocol_is_named_or_not(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ class CountedReads(StoredArrays):
         super().__init__(())
         self.reads = 0
 
-    def of(self, record: VerificationRecord | SimilarityRecord) -> Arrays:
+    def of(self, record: VerificationRecord | RowsRecord) -> Arrays:
         self.reads += 1
         return {
             "bootstrap_challenge_eer": np.linspace(0.1, 0.2, 5),
@@ -99,7 +99,7 @@ def test_replicates_of_an_average_are_read_once() -> None:
 class ByGender(CountedReads):
     """Three replicates: of women 0.1, 0.2, 0.3, of men 0.3, 0.4, 0.5."""
 
-    def of(self, record: VerificationRecord | SimilarityRecord) -> Arrays:
+    def of(self, record: VerificationRecord | RowsRecord) -> Arrays:
         first = 0.1 if record.condition.gender == "f" else 0.3
         values = first + np.array([0.0, 0.1, 0.2])
         return {**super().of(record), "bootstrap_challenge_eer": values}

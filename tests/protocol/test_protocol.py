@@ -368,6 +368,7 @@ def test_protocol_of_other_data_drives_an_evaluation(tmp_path: Path) -> None:
     assert "Radio plays" in (tmp_path / "tables/tables.tex").read_text()
 
 
+@pytest.mark.wing("organizers")
 def test_protocol_path_is_relative_to_the_tree(tmp_path: Path) -> None:
     tree = Tree(tmp_path / "tree")
     (tree.root / "radio.yaml").write_text(OTHER_PROTOCOL)

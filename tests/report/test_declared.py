@@ -7,7 +7,9 @@ import pytest
 from support import B1, B2, cells_of, cli, declared_table, imported, lines_to
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.report.declared import bundled_entries, read_entries
+from privacy_eval.numbers.report_data import read_report_data
+from privacy_eval.numbers.report_sources import ReportSources
+from privacy_eval.report.declared import bundled_entries, read_entries, tables_of_ones_own
 from privacy_eval.report.declared import declared_table as of_entry
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.measurements import Measurements
@@ -73,6 +75,8 @@ def test_a_changed_file_of_tables_makes_them_anew(files: list[Path], tmp_path: P
         ("rows: [trial_set]", "rows: [trial_set]\n  headings: {a: A}", "headings: .*blocks"),
         ("title: 'EER", "title: '{sytem} EER", "did you mean system?"),
         ("pivot: system}", "where: {splits: [test]}}", "did you mean split?"),
+        ("rows: [trial_set]", "rows: [system]\n  layout: splits", "layout: .*data_set"),
+        ("rows: [trial_set]", "rows: [data_set]\n  layout: splits", "layout: .*system"),
         ("name: both", "name: '../both'", "expected letters"),
         ("caption:", "captions:", "caption"),
     ],
@@ -99,11 +103,45 @@ def test_a_file_of_tables_is_named_in_its_errors(tmp_path: Path) -> None:
         read_entries(lines_to(tmp_path / "own.yaml", ["- name: [1"]))
 
 
+SPLITS = """
+- name: beside
+  layout: splits
+  caption: "min Cllr of {system}."
+  select: {metric: [cllr_min], attack_model: [ignorant], attacker: [challenge]}
+  blocks: [system]
+  rows: [data_set, gender]
+  columns: [{title: Who, show: system}, {title: Gen, show: gender}, {metric: cllr_min}]
+"""
+
+
+def test_splits_of_ones_own_stand_side_by_side(files: list[Path], tmp_path: Path) -> None:
+    own = lines_to(tmp_path / "own.yaml", [SPLITS])
+    sources = ReportSources(paths=tuple(files), tables=(own,))
+    (table,) = tables_of_ones_own(read_report_data(sources))
+    titles = ["#", "Dev. set", "min Cllr", "Who", "Gen", "Test set", "min Cllr"]
+    assert [column.title for column in table.columns] == titles
+    assert [column.title for column in table.columns if column.identity] == ["Who", "Gen"]
+    values = {
+        (c.system, c.gender, c.split, r.metrics["challenge"]["cllr_min"])
+        for s, path in (("B1", B1), ("B2", B2))
+        for r in imported(path, system=s).verification
+        if (c := r.condition).attack_model == "ignorant"
+    }
+    shown = {
+        (row[3], row[4], split, row[2 if split == "dev" else 6])
+        for row in table.rows
+        for split in ("dev", "test")
+    }
+    assert shown == {(s, g, split, f"{value:.3f}") for s, g, split, value in values}
+    assert [len(group) for group in table.groups] == [6, 6]
+    assert [row[0] for row in table.rows] == [str(n) for n in range(1, 13)]
+
+
 BLOCKS = """
 - name: against_others
   caption: "Differences {of}."
   select: {metric: [eer, cllr_min], against: ['*'], variant: [exact]}
-  blocks: data_set
+  blocks: [data_set]
   headings: {vctk: VCTK, libri: LibriSpeech}
   rows: [system]
   columns:

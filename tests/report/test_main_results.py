@@ -22,7 +22,7 @@ from privacy_eval.protocol.published import load_published_results
 from privacy_eval.report.latex import Layout
 from privacy_eval.report.main_results import main_results_table
 from privacy_eval.report.sections import report_sections
-from privacy_eval.report.system_tables import averages_table
+from privacy_eval.report.system_tables import system_tables
 from privacy_eval.results.records import Results, merge
 
 UNSIGNED = "not made by this user"
@@ -76,7 +76,8 @@ def test_original_speech_comes_first_and_columns_have_values() -> None:
 def test_averages_with_missing_parts_say_so_in_a_note() -> None:
     results = imported(B1, system="mine")
     results = replace(results, recognition=())
-    table = averages_table(ReportData(results), "mine")
+    tables = system_tables(ReportData(results), "mine", "")
+    table = next(t for t in tables if t.name == "averages")
     assert table.caption == "The challenge's averages: mine."
     (note,) = (note for note in table.notes if "missing" in note)
     assert "WER, %, anon" in note and "itch" not in note  # which is not of this edition

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support import B1, SMALL_PROTOCOL, imported, rows_record, three_conditions
+from support import B1, SMALL_PROTOCOL, imported, rows_record, similarity_record, three_conditions
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.results_txt import ResultsTxt, VerificationBlock, format_results_txt
@@ -27,7 +27,7 @@ from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.outputs import to_csv
-from privacy_eval.results.records import Results, SimilarityRecord, merge
+from privacy_eval.results.records import Results, merge
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.privacy_metrics import evaluate_tree
 from privacy_eval.tree.conditions import set_condition
@@ -71,7 +71,7 @@ def measured(system: str, kind: str, value: float) -> Results:
         records = tuple(replace(r, metrics=metrics) for r in results.verification)
         return replace(results, verification=records)
     if kind == "matrices":
-        similarity = tuple(SimilarityRecord(c, metrics) for c in conditions)
+        similarity = tuple(similarity_record(c, metrics) for c in conditions)
         return replace(results, similarity=similarity)
     of_sets = (replace(c, asv_model="") for c in conditions)
     row = {"metric": "toy", "value": value}

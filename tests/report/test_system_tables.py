@@ -285,12 +285,12 @@ def with_intervals() -> Results:
 def test_intervals() -> None:
     tables = tables_of(with_intervals())
     first = dict(zip(tables["asv_dev"].columns, tables["asv_dev"].rows[0], strict=True))
-    assert [text for column, text in first.items() if column.interval] == [
+    assert [text for column, text in first.items() if "[" in text] == [
         "14.910 [10.000, 20.000]",
         "0.466 [0.300, 0.400]",
         "12.520 [150.000, 188.889]",
     ]
-    assert not any(column.interval for column in tables["asv_test"].columns)
+    assert not any("[" in cell for row in tables["asv_test"].rows for cell in row)
     assert cells(tables["linkability"], "Linkability")[0] == "0.661 [0.500, 0.600]"
     assert cells(tables["zebra"], "Population, bit")[0] == "0.375 [0, inf]"
     individual = f"{first_individual():.3f} [1.500, 2.500]"
@@ -375,7 +375,7 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
     assert any(note.startswith("?") for note in withheld.notes)
     assert any("No average: Original EER (implausible: 6 of" in note for note in withheld.notes)
     noted = {name for name, t in tables.items() if any("Too few" in n for n in t.notes)}
-    with_intervals = {name for name, t in tables.items() if any(c.interval for c in t.columns)}
+    with_intervals = {name for name, t in tables.items() if "[" in str(t.groups)}
     assert with_intervals == {"asv_dev", "asv_test", "attacks"}
     assert noted == (with_intervals if few else set())
 

@@ -45,8 +45,8 @@ PRINTED: dict[Place, Callable[[float], str]] = {
     ("facts", "substitutions"): str,
     ("facts", "lm_weight"): str,
     ("facts", "word_insertion_penalty"): repr,
-    ("metrics", "challenge", "deid"): repr,
-    ("metrics", "challenge", "gvd_db"): repr,
+    ("rows", "deid"): repr,
+    ("rows", "gvd_db"): repr,
 }
 _TOKENS = re.compile(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\binf\b)")
 
@@ -237,6 +237,10 @@ def fact(**entries: object) -> Callable[[Plain], object]:
     return lambda d: d["recognition"][0]["facts"].update(entries)
 
 
+def row_of(kind: str, **entries: object) -> Callable[[Plain], object]:
+    return lambda d: d[kind][0]["rows"][0].update(entries)
+
+
 def metric(**entries: object) -> Callable[[Plain], object]:
     return lambda d: d["verification"][0]["metrics"]["challenge"].update(entries)
 
@@ -323,17 +327,11 @@ def test_invalid_json_is_refused(content: bytes, message: str, tmp_path: Path) -
 #: of them must be an error of ours or hold the value; none may fall over.
 UNPLACED: dict[str, Callable[[Plain], object]] = {
     "unknown metric": metric(foo=0.5),
-    "unknown value of a trial set": lambda d: d["similarity"][0]["metrics"]["challenge"].update(
-        zzz=1.0
-    ),
-    "voice similarity of a variant of its own": lambda d: d["similarity"][0]["metrics"].update(
-        mine={"deid": 0.5}
-    ),
-    "voice similarity of one number": lambda d: d["similarity"][0]["metrics"].update(
-        challenge={"deid": 0.5}
-    ),
-    "voice similarity of none": lambda d: d["similarity"][0].update(metrics={}),
-    "pitch without its values": lambda d: d["utility"][0].update(values={}),
+    "unknown value of a trial set": row_of("similarity", metric="zzz", value=1.0),
+    "voice similarity of a variant of its own": row_of("similarity", variant="mine"),
+    "voice similarity of one number": lambda d: d["similarity"][0]["rows"].pop(),
+    "voice similarity of none": altered("similarity", rows=[]),
+    "pitch without its values": altered("utility", rows=[]),
     "an interval of three": altered(
         "verification", speaker_intervals={"challenge": {"eer": [0.1, 0.2, 0.3]}}
     ),

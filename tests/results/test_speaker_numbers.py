@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import B1, imported, rows_record, write_outputs
+from support import B1, imported, rows_record, similarity_record, speaker_values, write_outputs
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics.similarity import SpeakerSimilarity
@@ -18,7 +18,6 @@ from privacy_eval.results.outputs import output_files
 from privacy_eval.results.records import (
     RECORD_KINDS,
     Results,
-    SimilarityRecord,
     merge,
 )
 from privacy_eval.results.speaker_numbers import KEY, kept_apart, numbered, renamed
@@ -34,7 +33,7 @@ def results_of(names: tuple[str, ...] = NAMES) -> Results:
         SpeakerSimilarity(name, 0.1 * n, 0.5, 0.5, 0.5, None, 0.2) for n, name in enumerate(names)
     )
     of_set = Condition("B1", "", *TRIAL_SET, asv_model="original")
-    similarity = SimilarityRecord(of_set, {"exact": {"deid": 0.3}}, speakers=speakers)
+    similarity = similarity_record(of_set, {"exact": {"deid": 0.3}}, speakers)
     counts, sums = tuple(range(1, len(names) + 1)), tuple(map(float, range(1, len(names) + 1)))
     of_set_anonymized = Condition("B1", "", *TRIAL_SET, trial="anonymized")
     of_speakers = {"dnsmos_ovrl": SpeakerSums(names, counts, sums, 10, 0)}
@@ -66,9 +65,10 @@ def test_no_output_has_a_name_and_the_key_is_its_owners(tmp_path: Path) -> None:
         found = [n for n in NAMES if n in text]
         assert not [n for n in found if n != "jo" or "jo-" in text], name
     number_of = {name: number for number, name in key.items()}
-    of_set = results.similarity[0].speakers
-    assert [s.speaker for s in of_set] == [number_of[n] for n in NAMES]
-    assert [s.deid for s in of_set] == [s.deid for s in results_of().similarity[0].speakers]
+    of_set = speaker_values(results.similarity[0], "deid")
+    assert [*of_set] == [number_of[n] for n in NAMES]
+    named = speaker_values(results_of().similarity[0], "deid")
+    assert [*of_set.values()] == [*named.values()]
     inputs = results.measures[0].provenance["inputs"]
     assert inputs.pop("scores") == {"path": "exp/scores", "sha256": "1089" * 16}
     assert inputs == {f"speaker {number}": {"sha256": "a" * 64} for number in key}
@@ -102,12 +102,14 @@ def test_the_order_of_numbers_is_not_that_of_names(tmp_path: Path) -> None:
     """Lists are by value and number: an order by name would give the key away."""
     names = tuple(sorted(NAMES))
     results = results_of(names)
-    alike = tuple(replace(s, deid=0.3) for s in results.similarity[0].speakers)
-    similarity = replace(results.similarity[0], speakers=alike)
+    rows = (
+        {**r, "value": 0.3 if r["metric"] == "deid" else 0.5} for r in results.similarity[0].rows
+    )
+    similarity = replace(results.similarity[0], rows=tuple(rows))
     results = numbered(replace(results, similarity=(similarity,)), tmp_path)
     number_of = {n: s for s, n in json.loads((tmp_path / KEY).read_text())["speakers"].items()}
     numbers = [f"S{n}" for n in range(1, 7)]
-    assert [s.speaker for s in results.similarity[0].speakers] == numbers
+    assert [*speaker_values(results.similarity[0], "deid")] == numbers
     [measured] = results.measures
     sums = measured.facts["speakers"]["dnsmos_ovrl"]
     assert list(sums.speakers) == numbers
@@ -131,7 +133,7 @@ def test_numbers_of_two_keys_are_different_people(tmp_path: Path) -> None:
     other = numbered(results_of(), tmp_path / "b")
     assert kept_apart([one, one]) == (one, one)
     of_one, of_other = (
-        {s.speaker for s in r.similarity[0].speakers} for r in kept_apart([one, other])
+        {*speaker_values(r.similarity[0], "deid")} for r in kept_apart([one, other])
     )
     assert not of_one & of_other
     assert f"S1 ({one.speaker_key})" in of_one
@@ -172,7 +174,7 @@ def test_results_moved_without_their_key_stay_as_they_are(tmp_path: Path) -> Non
     write_outputs(results, moved.parent)
     data = read_report_data(ReportSources((moved,)))
     public = Publication(public=True).data(data)
-    assert public.results.similarity[0].speakers == results.similarity[0].speakers
+    assert public.results.similarity[0].rows == results.similarity[0].rows
     assert public.results.speaker_key == results.speaker_key
     assert not (moved.parent / KEY).exists()
 
@@ -195,7 +197,7 @@ def test_a_public_report_of_two_keys_is_numbered_by_both(tmp_path: Path) -> None
         keys.append((tmp_path / name / KEY).read_text())
     data = read_report_data(ReportSources(tuple(paths)))
     public = Publication(public=True).data(data)
-    found = {s.speaker for r in public.results.similarity for s in r.speakers}
+    found = {s for r in public.results.similarity for s in speaker_values(r, "deid")}
     ids = {json.loads(key)["id"] for key in keys}
     assert found == {f"S{n} ({key})" for n in range(1, 7) for key in ids}
     assert public.results.speaker_key == "+".join(sorted(ids))

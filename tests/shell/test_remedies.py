@@ -13,7 +13,7 @@ from privacy_eval.cli.stages import STAGES
 RECIPES = ("vpc2020", "vpc2024", "real_speech")
 #: Rooms and verbs whose messages the stages print.
 ROOMS = (
-    "check",
+    "organizers",
     "stages",
     "report",
     "numbers",
@@ -29,6 +29,7 @@ OF_MODULES = {
     "speech/trees/runs.py": [*(f"stage {name}" for name in STAGES), "xvectors"],
     "cli/results.py": MODULES["results"].split(),
     "listening/verbs.py": ["listening"],
+    "organizers/verbs.py": ["check", "unpack-submissions"],
 }
 
 #: Options that not every recipe has: why their messages are not printed by the others.
@@ -46,7 +47,7 @@ OF_SOME = {
 #: Modules of verbs that no recipe runs as a stage, or that run before a tree is there.
 OTHERS = {
     *("from_audio.py", "speech_folder.py", "demo_speech.py"),
-    *("new_recipe.py", "selftest.py", "editions.py", "options.py"),
+    *("new_recipe.py", "options.py"),
 }
 
 

@@ -312,6 +312,7 @@ def test_systems_sort_by_name(systems: int, names: list[str], tmp_path: Path) ->
     assert 5 < min(rates) and max(rates) < 17
 
 
+@pytest.mark.wing("attackers")
 def test_smallest_tree_is_evaluated(tmp_path: Path) -> None:
     write_demo_tree(tmp_path / "t", PROTOCOL, **{**SMALL, "systems": 1})
     results = evaluated(tmp_path / "t")
@@ -360,6 +361,7 @@ def test_progress_counts_every_data_folder(protocol: str, tmp_path: Path) -> Non
 # How well the systems anonymize
 
 
+@pytest.mark.wing("attackers")
 def test_systems_resemble_the_baselines(tmp_path: Path) -> None:
     """Means over trial sets: EER, DeID and G_VD of the challenge's B1 and B2; further systems
     lie between poor and good ones."""
@@ -387,6 +389,7 @@ def test_systems_resemble_the_baselines(tmp_path: Path) -> None:
     assert 0.3 < mean(r.metrics["exact"]["eer"] for r in words) < 0.4
 
 
+@pytest.mark.wing("attackers")
 def test_stronger_attackers_are_stronger(tmp_path: Path) -> None:
     """An alignment undoes most of what B1 turns; fusing it with the words gains more."""
     half = changed_protocol(splits=["test"])

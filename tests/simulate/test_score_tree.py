@@ -86,6 +86,7 @@ def test_systems_are_of_sensible_strength(whole: Path) -> None:
     assert np.abs(scores).max() < 1  # as cosines
 
 
+@pytest.mark.wing("attackers")
 @pytest.mark.parametrize(
     ("conf", "model", "enrolled", "tried"),
     [
@@ -144,6 +145,7 @@ def test_vectors_have_the_rates_that_are_chosen() -> None:
 
 
 @pytest.mark.parametrize("conf", CONFS)
+@pytest.mark.wing("organizers")
 def test_trees_are_complete_and_named_simulated(conf: str, trees: Path) -> None:
     tree = trees / conf
     common = ("--tree", tree, "--results", "exp", "--conf", conf)

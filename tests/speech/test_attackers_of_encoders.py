@@ -27,6 +27,7 @@ def of(tree: Path, verb: str, *more: object) -> Run:
 
 
 @needs_onnxruntime
+@pytest.mark.wing("attackers")
 def test_two_encoders_attack_one_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel, source, tree = pin_tiny_ge2e(tmp_path, monkeypatch), tmp_path / "s", tmp_path / "tree"
     write_demo_speech(source, DemoSpeech(speakers=2, training=2, utterances=4, seconds=1.0))

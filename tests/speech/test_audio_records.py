@@ -40,6 +40,7 @@ def _tree(tmp_path: Path) -> SpeechTree:
     return tree
 
 
+@pytest.mark.wing("organizers")
 def test_raw_speech_is_not_ranked_until_another_audit(tree: SpeechTree) -> None:
     out = tree.root / "exp/privacy_eval"
     assert tree.run("collect").code == 0

@@ -187,6 +187,7 @@ def test_damaged_tags_are_read_without_error(kind: str, tmp_path: Path) -> None:
         file_tags(bytes(content))
 
 
+@pytest.mark.wing("organizers")
 def test_the_verb(tmp_path: Path) -> None:
     """A tree of the challenge's names, whose trial set has raw speech in one utterance."""
     for name, faulty in (("libri_dev_enrolls", False), ("libri_dev_trials_f", True)):

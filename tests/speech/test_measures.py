@@ -213,6 +213,7 @@ def test_report_tables_and_plane_show_measures(measured: Tree) -> None:
     assert [following[name] for name in ("value", "low", "high")] == pytest.approx([1, 1, 1])
 
 
+@pytest.mark.wing("organizers")
 def test_opinions_above_those_of_original_speech_are_a_caution(tree: Tree) -> None:
     for suffix, value in (("", 300), ("_B1", 320), ("_B2", 305)):
         tree.speak(SETS[2], suffix, value)

@@ -105,6 +105,7 @@ def test_coefficients_are_of_speakers_and_in_training_of_utterances(tree: Tree) 
     assert coefficients("speech_enrolls") != coefficients("speech_trials_all")
 
 
+@pytest.mark.wing("attackers")
 def test_jobs_and_a_single_run_make_the_same_bytes(tree: Tree, tmp_path: Path) -> None:
     other = Tree(Path(shutil.copytree(tree.root, tmp_path / "other")))
     b2 = ("anonymize", "--anonymizer", "mcadams")
@@ -199,6 +200,7 @@ def test_an_anonymizer_is_mcadams_or_a_command_with_both_folders(tree: Tree) -> 
         assert tree.run("anonymize", "--anonymizer", words).code == 2
 
 
+@pytest.mark.wing("attackers")
 def test_x_vectors_of_all_sets_back_ends_and_scores(tree: Tree) -> None:
     tree.run("anonymize", "--anonymizer", "mcadams")
     run = tree.run("xvectors")
@@ -221,6 +223,7 @@ def test_x_vectors_of_all_sets_back_ends_and_scores(tree: Tree) -> None:
     assert note["inputs"]["extractor"]["path"] == "exp/models/asv/final.raw"
 
 
+@pytest.mark.wing("organizers")
 def test_audio_that_x_vectors_were_extracted_from_is_audited_once(tree: Tree) -> None:
     assert tree.run("anonymize", "--anonymizer", tree.command()).code == 0  # a copy
     tree.run("subsets", "--anonymized")

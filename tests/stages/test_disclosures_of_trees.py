@@ -21,7 +21,6 @@ from support import (
 )
 
 from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer, load_protocol
-from privacy_eval.attackers.alignment import learn_alignment
 from privacy_eval.io.vectors import read_vectors
 from privacy_eval.numbers.disclosures import by_length, inferred
 from privacy_eval.results.json_store import read_results, to_json
@@ -95,9 +94,12 @@ def _attacked(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
     return tree
 
 
+@pytest.mark.wing("attackers")
 def test_aligned_attackers_average_vectors(attacked: SpeechTree) -> None:
     """One utterance: the rates of the scores. Three: of the mean of the mapped unit vectors, one by
     one."""
+    from privacy_eval.attackers.alignment import learn_alignment
+
     records = {r.condition.attacker: r for r in results_of(attacked).amounts}
     spoken, members = utterances_of(TRIALS), utterances_of(ENROLLS)
     read = partial(read_vectors, tree=attacked.root, double=True)
@@ -138,6 +140,7 @@ def test_aligned_attackers_average_vectors(attacked: SpeechTree) -> None:
             assert row["value"] == one[metric]
 
 
+@pytest.mark.wing("attackers")
 def test_seconds_of_tests(attacked: SpeechTree) -> None:
     """Utterances of 2, 3 and 4 seconds: also the anonymized ones, without a file of their own."""
     results = results_of(attacked)

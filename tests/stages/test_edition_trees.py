@@ -151,6 +151,7 @@ def collection(tree: Path) -> Path:
     return exp
 
 
+@pytest.mark.wing("organizers")
 def test_submissions_of_many_teams(tree: Path) -> None:
     """Each is a system set of its own; what is the same for all is beside them."""
     summary = (tree / "exp/asv_anon_toy/results_toy.csv").read_text()
@@ -349,7 +350,7 @@ def test_vectors_that_are_left_are_compared_by_cosine(tree: Path) -> None:
         if (s.condition.name, s.condition.asv_model) == (data.name, "original")
     )
     for variant in ("challenge", "exact"):
-        assert ours.metrics[variant]["deid"] == alone[variant]["deid"]
+        assert ours.values(variant)["deid"] == alone[variant]["deid"]
     enrolls = (emb / "libri_dev_enrolls/utt-level/speaker_vectors.pt").parent
     (enrolls / "id2idx").unlink()
     refused(cli("stage", "identification", *common), "id2idx")
@@ -362,7 +363,7 @@ def stage_7(tree: Path) -> dict[tuple[str, str], list[object]]:
         ok(cli("stage", verb, *common))
     results = evaluated(tree, "vpc2024")
     numbers: dict[tuple[str, str], list[object]] = {
-        (s.condition.system, f"{s.condition.name} {s.condition.asv_model}"): [s.metrics]
+        (s.condition.system, f"{s.condition.name} {s.condition.asv_model}"): [s.by_variant()]
         for s in results.similarity
     }
     for i in results.identification:
@@ -405,6 +406,7 @@ def test_vectors_in_the_folders_of_teams(tree: Path) -> None:
     assert not any("_toy" in name for name in of_red)
 
 
+@pytest.mark.wing("organizers")
 def test_check_finds_what_is_missing(tree: Path) -> None:
     options = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
     done = cli("stage", "check", *options)
@@ -418,6 +420,7 @@ def test_check_finds_what_is_missing(tree: Path) -> None:
     )
 
 
+@pytest.mark.wing("organizers")
 def test_damaged_tables_are_named(tree: Path) -> None:
     path = tree / "exp/ser/results_folds_toy.csv"
     path.write_text(path.read_text().replace("47.917", "nan", 1))
@@ -443,6 +446,7 @@ def test_damaged_tables_are_named(tree: Path) -> None:
 @pytest.mark.parametrize(
     "errors", ["0 / 1, 0 ins, 0 del, 0 sub", "0 / {words}, 0 ins, 0 del, 0 sub"]
 )
+@pytest.mark.wing("organizers")
 def test_word_error_rates_are_compared_with_their_transcripts(tree: Path, errors: str) -> None:
     pytest.importorskip("kaldialign", reason="the extra wer is not installed")
     wer = tree / "exp/asr/libri_dev_asr_toy/wer"
@@ -461,6 +465,7 @@ def test_word_error_rates_are_compared_with_their_transcripts(tree: Path, errors
     assert "ASR-libri_dev_asr_toy" not in names and "ASR-libri_dev_asr" in names
 
 
+@pytest.mark.wing("organizers")
 def test_word_counts_are_compared_with_those_of_other_sets(tree: Path) -> None:
     """Without transcripts, in a remark: decoders may skip utterances."""
     folder = tree / "exp/asr/libri_dev_asr_toy"

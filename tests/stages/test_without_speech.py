@@ -73,6 +73,7 @@ def test_a_verb_of_it_is_told() -> None:
     assert run.code == 2 and "not installed: wing speech" in run.err
 
 
+@pytest.mark.wing("organizers")
 def test_the_audit_of_stage_0_is_refused(tree: SpeechTree) -> None:
     run = cli("stage", "check", *of_tree(tree), "--audio")
     assert run.code == 1 and "audit: not installed: wing speech" in run.err

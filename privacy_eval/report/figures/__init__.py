@@ -17,7 +17,7 @@ from ...choices import AMOUNT, FIGURE_FORMATS, GROUPS
 from ...errors import PrivacyEvalError, is_usable
 from ...io.files import Inputs
 from ...products.freshness import Run
-from ...wings import of_wings, referred
+from ...wings import Reference, of_wings, referred
 from ..figure_folder import captions, figure_folder
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class FigureKind:
         Drawn only if conventional plots are requested.
     module : str
         Where it is the function `<name>_figures` of a module of several kinds.
-    wing : str
-        Module of a wing instead.
+    wing : Reference
+        Where it is a function of a wing.
     """
 
     name: str
@@ -56,12 +56,12 @@ class FigureKind:
     default: bool = True
     conventional: bool = False
     module: str = ""
-    wing: str = ""
+    wing: Reference = ""
 
     def figures(self, data: ReportData) -> Iterator[Drawing]:
         """Yield all figures of the kind for which there is data."""
         if self.wing:
-            return iter(referred(f"{self.wing}:figures")(data))
+            return iter(referred(self.wing)(data))
         module = importlib.import_module(f".{self.module or self.name}", __name__)
         function = f"{self.name}_figures" if self.module else "figures"
         drawings: Iterator[Drawing] = getattr(module, function)(data)
@@ -74,20 +74,18 @@ KINDS = (
     FigureKind("bars", "Privacy of the systems", folded=False),
     FigureKind("groups", GROUPS, folded=False),
     FigureKind("amount", AMOUNT, folded=False, module="identification"),
-    FigureKind("det", "Detection error trade-off", curves=True, module="curves"),
-    FigureKind("ece", "ZEBRA profiles", curves=True, module="curves"),
-    FigureKind("linkability", "Linkability", curves=True, module="curves"),
     FigureKind("identification", "Identification in groups of people", curves=True),
-    FigureKind("matrices", "Voice similarity"),
     FigureKind("scatter", "Metric against metric", default=False),
-    FigureKind("conventional", "Conventional plots", conventional=True, module="curves"),
 )
 
 
 def kinds() -> tuple[FigureKind, ...]:
     """Return the kinds of the core and of wings, whose sections follow."""
     added = of_wings("figures", [kind.name for kind in KINDS])
-    own = (FigureKind(name, title, wing=module) for name, (module, title) in added.items())
+    own = (
+        FigureKind(name, title, wing=function, **dict[str, Any]((flag, True) for flag in flags))
+        for name, (function, title, *flags) in added.items()
+    )
     return (*KINDS, *own)
 
 
@@ -122,7 +120,7 @@ def all_figures(
 
 def curve_figures(data: ReportData) -> Iterator[tuple[FigureKind, Drawing]]:
     """The plots of curves that the report draws, with their kinds."""
-    for kind in KINDS:
+    for kind in kinds():
         if kind.curves:
             yield from ((kind, drawing) for drawing in _with_notes(kind, data))
 

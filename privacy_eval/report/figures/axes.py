@@ -19,8 +19,8 @@ from ...metrics.arguments import is_table
 from ...metrics.pav import FloatArray
 from ...metrics.trials import Trials
 from . import style
-from .curves import Line, det_panel, linkability_panel, profile_of, profile_panel
 from .drawing import TITLE, draw_legend, draw_panel
+from .panels import Line, det_panel, linkability_panel, profile_of, profile_panel
 from .plot import Curve, Panel, Plot
 
 #: Maximum characters of the path of a score file in a legend.

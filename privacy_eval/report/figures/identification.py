@@ -25,7 +25,6 @@ from ...numbers.report_data import ReportData
 from ...results.measurements import Row
 from ...results.records import IdentificationRecord, RowsRecord
 from . import style
-from .curves import MOST_SYSTEMS, set_title
 from .drawing import Drawing
 from .plot import Curve, Panel, Plot, system_curve
 
@@ -52,8 +51,8 @@ def figures(data: ReportData) -> Iterator[Drawing]:
         records = by_condition.get((*of_set, attack.id), [])
         if attack.id == original:
             continue
-        title = f"{set_title(protocol, *of_set)}, {attack.phrase}"
-        for page, number, part in style.numbered_pages(records, MOST_SYSTEMS):
+        title = f"{protocol.title_of_set(*of_set)}, {attack.phrase}"
+        for page, number, part in style.numbered_pages(records, style.MOST_SYSTEMS):
             entries = [(r.condition.system, r) for r in page]
             originals = by_condition.get((*of_set, original), [])[:1]
             entries += [(ORIGINAL_COLUMN, r) for r in originals]
@@ -196,7 +195,7 @@ def amount_figures(data: ReportData) -> Iterator[Drawing]:
             shown = [r for r in of_set if r.condition.is_by_challenge] + others[:1]
             caption = (
                 "Error rates by the number of sentences per test: "
-                f"{system}, {set_title(data.protocol, data_set, split, gender)}. The same "
+                f"{system}, {data.protocol.title_of_set(data_set, split, gender)}. The same "
                 "speakers at every number, those of the largest; so many have a test of "
                 f"{_remaining(shown)}. Bands: 95 % intervals over speakers, where there are any."
             )

@@ -22,9 +22,10 @@ from matplotlib.patheffects import withStroke
 from ...errors import abbreviate
 from ...metrics import describe
 from ...metrics.strongest import TOO_LOW
+from ...numbers.attackers import with_attackers
 from ...numbers.cells import conditions_of, interval_of
+from ...numbers.means import UTILITY
 from ...numbers.report_data import ReportData
-from ...numbers.trade_offs import UTILITY, with_attackers
 from ...results.measurements import Row
 from ..table import ANSWER
 from . import style
@@ -173,7 +174,7 @@ class Plane:
     data : ReportData
     split : str
     systems : tuple of mapping
-        Rows of `numbers.trade_offs`.
+        Rows of `numbers.means.trade_offs`.
     metrics : tuple of str
         Of utility, a panel for each.
     """

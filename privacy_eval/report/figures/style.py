@@ -38,6 +38,8 @@ COLUMN_WIDTH, FULL_WIDTH = 3.3, 6.9
 FONT, SMALL_FONT = 8.0, 7.0
 #: Maximum characters of a name in a legend, and of one along the height of a panel.
 NAME, SIDE = 28, 16
+#: Systems of a figure of curves; more are split over several.
+MOST_SYSTEMS = 20
 
 #: The colours of Okabe and Ito without black (original speech) and with a darker yellow, then
 #: dark ones of Paul Tol's and brown: no two of twelve systems share one.

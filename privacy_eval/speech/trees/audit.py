@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from ...check.findings import ERROR, READY, Finding, failure
 from ...cli.options import progress
 from ...errors import PrivacyEvalError, abbreviate
 from ...io.csv_text import csv_text
@@ -31,36 +31,37 @@ _Audited = tuple[str, AudioFolders, tuple[AuditedUtterance, ...]]
 
 def audit(
     arguments: argparse.Namespace, experiment: Experiment, new: SystemUnderTest
-) -> list[Finding]:
+) -> list[dict[str, Any]]:
     """Audit the anonymized enrollment and trial sets whose audio is in the tree: write a table and
-    the records of systems, and return the findings.
+    the records of systems, and return the problems, each with those of `problem`, `item`, `team`,
+    `status`, `file`, `detail` and `error` that it has.
 
     `new`: the system of a tree without results.
     """
     systems, asv, show = experiment.systems, experiment.asv, progress()
     pairs = [(s.anon_suffix, s.name) for s in systems] or [(new.anon_suffix, new.name)]
-    findings, sets = list[Finding](), list[_Audited]()
+    problems, sets = list[dict[str, Any]](), list[_Audited]()
     folders = list(audio_folders(asv, owners_of(pairs)))
     for number, (team, pair) in enumerate(folders, 1):
-        name = pair.anonymized.name
+        place = {"team": team, "file": pair.anonymized / "wav.scp"}
         try:
             audited = tuple(audit_audio(pair, jobs=arguments.nj))
         except PrivacyEvalError as error:
-            findings.append(failure(AUDIO, error, team=team, file=pair.anonymized / "wav.scp"))
+            problems.append({"problem": AUDIO, "error": error, **place})
             continue
-        findings += _findings(team, pair, audited)
+        problems += ({**one, **place} for one in _problems(pair.anonymized.name, audited))
         sets.append((team, pair, audited))
         if show is not None:
-            show(number, len(folders), name)
+            show(number, len(folders), pair.anonymized.name)
     if not folders:
         text = "no anonymized set with a wav.scp beside that of its original set: nothing audited"
-        findings.append(Finding(AUDIO, text))
+        problems.append({"problem": AUDIO, "item": text})
     if arguments.audio_table is not None:
         write_text(arguments.audio_table, _table(sets))
     if systems:
         known = [(team, pair, audited) for team, pair, audited in sets if team and audited]
         write_audits(asv, experiment.out, [system.name for system in systems], known)
-    return findings
+    return problems
 
 
 def _table(sets: Iterable[_Audited]) -> str:
@@ -77,13 +78,12 @@ def _table(sets: Iterable[_Audited]) -> str:
     return csv_text(rows)
 
 
-def _findings(
-    team: str, pair: AudioFolders, audited: Sequence[AuditedUtterance]
-) -> Iterator[Finding]:
+def _problems(name: str, audited: Sequence[AuditedUtterance]) -> Iterator[dict[str, Any]]:
+    """Yield the problems of a set's utterances."""
     for problem in dict.fromkeys(problem for one in audited for problem in one.problems):
         concerned = [one for one in audited if problem in one.problems]
         names = [f"{one.utterance} {one.problems[problem]}".strip() for one in concerned]
-        item = f"{pair.anonymized.name} ({len(concerned)} of {len(audited)}: {abbreviate(names)})"
+        item = f"{name} ({len(concerned)} of {len(audited)}: {abbreviate(names)})"
         what = RAW_SPEECH if problem == RAW else f"{AUDIO}: {problem}"
-        status, file = READY if problem in _WARNINGS else ERROR, pair.anonymized / "wav.scp"
-        yield Finding(what, item, team, status, file, detail="; ".join(names))
+        status = "ready" if problem in _WARNINGS else "error"
+        yield {"problem": what, "item": item, "status": status, "detail": "; ".join(names)}

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from figure_data import data_of_records, record_of, scores_of, texts_of
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
@@ -89,6 +90,7 @@ def test_pictures_show_implausible_values() -> None:
         assert "? implausible" not in (texts_of(figure.canvas) if figure.canvas.legends else ())
 
 
+@pytest.mark.wing("curves")
 def test_legends_of_curves_name_implausible_scores(tmp_path: Path) -> None:
     conditions = {"good": 1.0, "bad": -2.0}
     data = data_of_records(

@@ -20,7 +20,7 @@ from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report import figures
 from privacy_eval.report.figure_folder import figures_source
-from privacy_eval.report.figures import KINDS, FigureKind, all_figures, write_figures
+from privacy_eval.report.figures import FigureKind, all_figures, kinds, write_figures
 from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.page import Section
 from privacy_eval.report.sections import report_sections
@@ -28,13 +28,12 @@ from privacy_eval.results.records import (
     IdentificationRecord,
     Results,
     RowsRecord,
-    SimilarityRecord,
     VerificationRecord,
     facts_of_line,
 )
 from privacy_eval.tree.conditions import Condition
 
-KIND = {kind.name: kind for kind in KINDS}
+KIND = {kind.name: kind for kind in kinds()}
 NAMES = list(KIND)
 WITH_LEGEND = (
     *("bars", "groups", "amount", "det", "ece", "linkability", "identification", "scatter"),
@@ -55,7 +54,7 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
     """Data of each kind of figure."""
     curves = simulated(tmp_path_factory.mktemp("curves"), {ODD: 0.0, "K2": 1.0})
     place = Condition(ODD, "", "t", "libri", "test", "f", asv_model="original")
-    record = SimilarityRecord(place, {}, curves="a.npz")
+    record = RowsRecord(place, "similarity", (), curves="a.npz")
     matrices = ReportData(Results(CONFIG, similarity=(record,)), arrays=Matrices())  # type: ignore[arg-type]
     conditions = [r.condition for r in curves.results.verification]
     galleries = ReportData(
@@ -169,7 +168,7 @@ def test_same_bytes_twice(kind: str, data: dict[str, ReportData], tmp_path: Path
         assert one.read_bytes() == other.read_bytes()
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=NAMES)
+@pytest.mark.parametrize("kind", KIND.values(), ids=NAMES)
 def test_no_data_no_figure(kind: FigureKind) -> None:
     assert list(kind.figures(ReportData(Results(CONFIG)))) == []
 
@@ -214,8 +213,7 @@ def test_new_kinds_need_one_file_and_one_entry(
 ) -> None:
     (tmp_path / "toy.py").write_text(TOY)
     monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
-    kinds = (*KINDS, FigureKind("toy", "Toys"))
-    monkeypatch.setattr(figures, "KINDS", kinds)
+    monkeypatch.setattr(figures, "KINDS", (*figures.KINDS, FigureKind("toy", "Toys")))
     data, out = ReportData(Results(CONFIG)), tmp_path / "figures"
     drawn_from = figures_source(data.sources, conventional=False)
     assert write_figures(all_figures(data), out, drawn_from=drawn_from) == (1, 0)
@@ -234,6 +232,7 @@ def has_pgfplots() -> bool:
     return found.returncode == 0
 
 
+@pytest.mark.wing("curves")
 @pytest.mark.skipif(not has_pgfplots(), reason="pdflatex with pgfplots is not installed")
 def test_tex_compiles_alone_and_within_a_document(
     data: dict[str, ReportData], tmp_path: Path
@@ -250,6 +249,7 @@ def test_tex_compiles_alone_and_within_a_document(
     assert f"({len(names) + 1} pages" in log  # the text after the figures is there too
 
 
+@pytest.mark.wing("curves")
 @pytest.mark.skipif(not has_pgfplots(), reason="pdflatex with pgfplots is not installed")
 @pytest.mark.parametrize("active", ["=", ":;!?", "<>", '"'], ids=["tr", "fr", "es", "de"])
 def test_tex_compiles_in_languages_with_active_characters(

@@ -1,0 +1,1 @@
+"""What organizers need: the check of a tree, and submissions."""

@@ -1,0 +1,1 @@
+"""Many trials: counts of scores that add up."""

@@ -1,0 +1,14 @@
+"""The wing of numbers of trials that one machine does not hold."""
+
+from ..wings import Wing
+
+_VERBS = f"{__name__.rpartition('.')[0]}.verbs"
+
+WING = Wing(
+    "scale",
+    verbs={
+        "count": (_VERBS, "count scores in a table that adds up over files, machines and jobs"),
+        "merge": (_VERBS, "add counts of parts of the scores"),
+        "count-metrics": (_VERBS, "compute the privacy metrics of counts, each between two bounds"),
+    },
+)
