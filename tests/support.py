@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import base64
 import contextlib
+import copy
 import csv
 import io
 import itertools
 import os
 import re
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -197,7 +199,7 @@ def printed(text: str) -> list[dict[str, str]]:
 
 def ok(run: Run) -> Run:
     """A command that did what it was asked for."""
-    assert run.code == 0, run.err
+    assert run.code == 0, run.out + run.err
     return run
 
 
@@ -697,6 +699,22 @@ class SpeechTree(Tree):
             "oa": self.scores(ENROLLS, TRIALS + a),
             "aa": self.scores(ENROLLS + a, TRIALS + a),
         }
+
+    def copied(self, root: Path) -> SpeechTree:
+        """A copy, to be changed."""
+        tree = copy.copy(self)
+        tree.root = Path(shutil.copytree(self.root, root))
+        return tree
+
+    def identified(self, condition: Condition, *options: object) -> Run:
+        """The verb identification on the files of one condition."""
+        return cli(
+            *("identification", "--model", self.root / BACKEND, "--scp-base", self.root),
+            *("--enroll-vectors", self.scp(condition.enrollment_set)),
+            *("--spk2utt", self.root / "data" / condition.enrollment_set / "spk2utt"),
+            *("--trial-vectors", self.scp(condition.trial_set)),
+            *("--utt2spk", self.root / "data" / TRIALS / "utt2spk", *options),
+        )
 
     def run(self, verb: str, *more: object, results: object = "exp") -> Run:
         """Run a verb over the tree; `more` may name another protocol."""

@@ -1,7 +1,5 @@
 """The anonymizers of docs/anonymizers, where their packages are installed."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import sys
@@ -9,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import ROOT, Run, lines_to, run_program
+from support import ROOT, Run, lines_to, ok, run_program
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
 
@@ -65,8 +63,7 @@ def test_a_script_writes_speech(name: str, tmp_path: Path) -> None:
     lines_to(tmp_path / "utt2spk", ["a-1 a"])
     written = []
     for out in (tmp_path / "one", tmp_path / "two"):
-        done = run(out)
-        assert done.code == 0, done.err
+        ok(run(out))
         written.append(next(out.rglob("a-1.wav")).read_bytes())
     assert written[0] == written[1]
     samples, rate = soundfile.read(next((tmp_path / "one").rglob("a-1.wav")))

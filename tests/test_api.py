@@ -1,7 +1,5 @@
 """The public names of the package."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import importlib

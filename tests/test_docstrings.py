@@ -3,8 +3,6 @@
 ruff checks form and wording of docstrings; these tests, that sections match the code.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

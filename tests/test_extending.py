@@ -1,8 +1,6 @@
 """docs/extending.md is literally true: its blocks are put into a copy of the checkout, whose style,
 types and tests then pass."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -11,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from preloaded import preloaded
-from support import ROOT, Run, run_program
+from support import ROOT, Run, ok, run_program
 
 PAGE = ROOT / "docs/extending.md"
 #: The file above a block: a new one, or the line that the block goes below or above.
@@ -83,8 +81,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", ["ruff check .", "mypy privacy_eval"])
 def test_style_and_types_pass(command: str, extended: Path) -> None:
-    run = program(extended, *command.split())
-    assert run.code == 0, run.out
+    ok(program(extended, *command.split()))
 
 
 def test_tests_of_the_kinds_pass(extended: Path) -> None:
@@ -94,8 +91,7 @@ def test_tests_of_the_kinds_pass(extended: Path) -> None:
     examples = "tests/metrics/test_registry.py::test_agrees_with_reference["
     options = ("-q", "-x", "-n", 0, "-p", "no:cacheprovider", "-k", select, "--deselect", examples)
     folder = ("--basetemp", extended / "tests/work")  # else it tidies up after earlier sessions
-    run = program(extended, "pytest", *options, *folder, *TESTS)
-    assert run.code == 0, run.out
+    ok(program(extended, "pytest", *options, *folder, *TESTS))
 
 
 @pytest.fixture(scope="module")

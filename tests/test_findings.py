@@ -1,7 +1,5 @@
 """The form of findings/ (what the scripts show needs the network: they are run by hand)."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

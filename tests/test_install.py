@@ -1,7 +1,5 @@
 """A plain `pip install` of a copy of the sources, and the copy deleted."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -189,13 +187,7 @@ def test_the_demo_of_a_new_recipe_runs_with_the_installed_package(
     script.write_text(small.replace("--bootstrap 500", "--stop-stage 9 --nj 1"))
     (own / "protocol.yaml").write_text("extends: vpc2020\nname: mine\nsplits: [test]\n")
     done = subprocess.run(
-        [script],
-        cwd="/",
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
+        [script], cwd="/", env=environment, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
     assert f"Using {installed}/bin/privacy-eval" in done.stderr

@@ -1,7 +1,5 @@
 """The rooms of the package: each imports only from those below it."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import graphlib

@@ -1,8 +1,6 @@
 """Every command and every example of README.md and docs/ runs, in a copy of the checkout, and the
 files that the README's demo makes are checked; links lead somewhere, tables are the registry's."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json
@@ -19,7 +17,7 @@ import pytest
 from latex_support import needs_latex, rows_are_identified, well_set_paper
 from PIL import Image
 from study_support import small_file
-from support import ROOT, Run, cells_of, cli, csv_rows, executable, run_program, snapshot, times
+from support import ROOT, Run, cells_of, cli, csv_rows, executable, ok, run_program, snapshot, times
 
 from privacy_eval.metrics import METRICS, Metric
 from privacy_eval.results.json_store import read_results
@@ -215,8 +213,7 @@ def test_examples_in_python_run(ran: Copy) -> None:
     for page in pages:
         ran.run(page)
     doctest = (sys.executable, "-m", "doctest", *pages)
-    run = run_program(*doctest, cwd=ran.root, PYTHONPATH=str(ran.root))
-    assert run.code == 0, run.out + run.err
+    ok(run_program(*doctest, cwd=ran.root, PYTHONPATH=str(ran.root)))
 
 
 # Links, tables, messages
@@ -268,7 +265,6 @@ def test_the_table_of_metrics_is_the_registry_s() -> None:
     found = re.search(
         r"<!-- metrics: all -->\n\|.*\n\|.*\n((?:\|.*\n)+)", text_of("docs/metrics.md")
     )
-    assert found is not None
     assert found[1].splitlines() == [row(metric) for metric in METRICS.values()]
 
 
@@ -354,7 +350,6 @@ def test_import_and_export_give_the_same_text(ran: Copy) -> None:
     block = next(b for b in blocks("docs/results.md") if " export " in b)
     run = ran.printed[block]
     source = re.search(r"import (\S+)", block)
-    assert source is not None
     # Reasons that follow from numbers of trials, which the text does not have, are lost.
     lines = (ran.root / source[1]).read_text(encoding="utf-8").splitlines(keepends=True)
     assert "".join(line for line in lines if "caveat: " not in line) in run.out

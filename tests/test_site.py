@@ -1,7 +1,5 @@
 """The documentation site: complete, readable without network, and not built from broken links."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

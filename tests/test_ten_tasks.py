@@ -1,8 +1,6 @@
 """Ten tasks of a notebook, each in a few lines, from data of any library; the expected numbers are
 those of slow computations of their own."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from collections.abc import Callable

@@ -1,9 +1,6 @@
 """Wings: the package in docs/extending.md, installed, is a part of the toolkit; what is wrong with
 a wing is said by its name."""
 
-from __future__ import annotations
-
-import csv
 import json
 import os
 import re
@@ -15,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from preloaded import preloaded
-from support import ROOT, Run, lines_to, run_program
+from support import ROOT, Run, csv_rows, lines_to, ok, refused, run_program
 from test_extending import BLOCK, PAGE
 
 from privacy_eval import PrivacyEvalError, wings
@@ -80,8 +77,7 @@ def tree(site: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def rows(tree: Path) -> list[dict[str, str]]:
-    with open(tree / "out/results.csv", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return csv_rows(tree / "out/results.csv")
 
 
 def test_help_and_version_list_the_wing(site: Path) -> None:
@@ -147,8 +143,7 @@ def test_the_core_s_tables_do_not_take_parts_for_wholes(tree: Path, site: Path) 
     """EERs and their counts are those of all trials, with and without the wing."""
     alone = tree / "alone"
     results = ("--results", tree / "out/results.json")
-    run = privacy_eval("tables", *results, "--out", alone, site=tree)
-    assert run.code == 0, run.err
+    ok(privacy_eval("tables", *results, "--out", alone, site=tree))
     for name in ("summary", "paper_asv_test"):
         for path in (tree / "out/tables").rglob(f"{name}.tex"):
             assert path.read_text() == next(alone.rglob(path.name)).read_text()
@@ -273,35 +268,20 @@ def made_with(option: str) -> str:
         ("import no_such_module", "wing other: odd:WING: cannot be imported (ModuleNotFoundError"),
         ("raise SystemExit", "wing other: odd:WING: cannot be imported"),
         ("WING = 3", "expected a Wing named 'other', as its entry point, found 3"),
-        (
-            added("").replace("other", "one"),
-            "as its entry point, found one named 'one'",
-        ),
+        (added("").replace("other", "one"), "as its entry point, found one named 'one'"),
         ("1 / 0", "uninstall the package odd"),
         ("", "has no attribute 'WING'"),
         (added("verbs={'metrics': ('odd', 'x')}"), "wing other: verbs: the core has 'metrics'"),
         (added("verbs={'fuse-scores': ('odd', 'x')}"), "wing attackers has 'fuse-scores'"),
-        (
-            added("metrics={'eer': {'function': 'odd:f'}}"),
-            "other: metrics: the core has 'eer'",
-        ),
+        (added("metrics={'eer': {'function': 'odd:f'}}"), "other: metrics: the core has 'eer'"),
         (added("metrics={'own': {'function': 'odd:f'}}"), "wing other: metrics: own: "),
         (added("metrics={'own': {}}"), "wing other: metrics: own: function: expected"),
         (added("metrics={'own': 3}"), "wing other: metrics: expected Mapping[str, Mapping[str"),
-        (
-            added("tables=__import__('pathlib').Path('x')"),
-            "wing other: tables: expected tuple[",
-        ),
-        (
-            added("verbs={'own': ('odd',)}"),
-            "other: verbs: expected Mapping[str, tuple[str",
-        ),
+        (added("tables=__import__('pathlib').Path('x')"), "wing other: tables: expected tuple["),
+        (added("verbs={'own': ('odd',)}"), "other: verbs: expected Mapping[str, tuple[str"),
         (added("stages={'own': 3}"), "wing other: stages: expected Mapping[str, Stage]"),
         (added(stage("own", 70)), "stages: own: number: expected one that"),
-        (
-            added(stage("own", 7, 1)),
-            "own: options: expected type | None, found 1",
-        ),
+        (added(stage("own", 7, 1)), "own: options: expected type | None, found 1"),
         (added(stage("own", 7, "int")), "own: options: expected a dataclass"),
         (added("sections={'Published systems': 'odd:f'}"), "sections: the core has 'Published"),
         (added("figures={'a': ('odd:f',)}"), "figures: a: expected a function, a title"),
@@ -396,13 +376,11 @@ def test_a_stage_without_options_and_a_section_of_sentences(tree: Path, tmp_path
         ('{"gender": 1}', "gender: expected text, found 1"),
         ('{"metric": "nothing"}', "unknown metric 'nothing'"),
     ):
-        made = run("by-hand", given)
-        assert made.code == 1 and said in made.err, made.err
+        refused(run("by-hand", given), said)
     made = run("by-hand", '{"n_target": 5}')
     number = len([*(tree / "again/records").rglob("odd-*.json")])
     assert made.code == 0 and f"plain numbers: {number} computed" in made.out, made.err
-    collected = run("collect")
-    assert collected.code == 0, collected.err
+    ok(run("collect"))
     table = read_results(tree / "again/results.json").measurements
     of_wing = table.select(metric="attribute_bits")
     assert len(of_wing) == number and all("few_trials" in row["caveats"] for row in of_wing)
@@ -410,13 +388,11 @@ def test_a_stage_without_options_and_a_section_of_sentences(tree: Path, tmp_path
     reported = privacy_eval("report", *results, "--out", page, site=tmp_path)
     assert reported.code == 0 and "Nothing but this sentence." in page.read_text(), reported.err
     (tree / "odd.json").unlink()
-    collected = run("collect")
-    assert collected.code == 1 and f"{number} results failed" in collected.err, collected.err
+    refused(run("collect"), f"{number} results failed")
     left_out = (tree / "again/left_out.txt").read_text()
     assert left_out.count(" have changed: stage 7 by-hand renews it)") == number
     shutil.rmtree(tmp_path / "odd-1.0.dist-info")
-    collected = run("collect")
-    assert collected.code == 0, collected.err
+    collected = ok(run("collect"))
     assert f"{number} records of a stage that is not installed: by_hand" in collected.err
 
 
@@ -446,5 +422,4 @@ def test_numbers_of_stages_are_those_that_recipes_run(edition: str) -> None:
 def test_two_wings_of_one_name_are_refused(tmp_path: Path) -> None:
     for name in ("one", "two"):
         register(tmp_path, name, f"other = {name}:WING")
-    run = privacy_eval("--version", site=tmp_path)
-    assert run.code == 1 and "two wings other" in run.err
+    refused(privacy_eval("--version", site=tmp_path), "two wings other")

@@ -1,7 +1,5 @@
 """Attackers who learn from crops, the spectrum and pseudo-voices, over a tree of speech."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace
@@ -137,9 +135,7 @@ def test_pseudo_voices_of_a_tree(tree: Path) -> None:
         replace(r, condition=replace(r.condition, system="other")) for r in results.verification
     ]
     both = replace(
-        results,
-        similarity=(*records, *others),
-        verification=(*results.verification, *scored),
+        results, similarity=(*records, *others), verification=(*results.verification, *scored)
     )
     (note,) = (note for note in comparability_notes(both) if "pseudo-voices" in note)
     assert note.startswith("Not comparable") and "(other)" in note

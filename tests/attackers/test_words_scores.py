@@ -1,7 +1,5 @@
 """The words of a tree as an attacker: what is scored, from which texts, and what is left alone."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

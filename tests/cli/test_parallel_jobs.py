@@ -109,10 +109,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
 @pytest.fixture(name="recipe")
 def _recipe(finished: SpeechTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
     """A finished tree to be changed."""
-    copy = object.__new__(SpeechTree)
-    copy.root, copy.suffix, copy.results = tmp_path / "tree", finished.suffix, finished.results
-    shutil.copytree(finished.root, copy.root)
-    return Recipe(copy, monkeypatch)
+    return Recipe(finished.copied(tmp_path / "tree"), monkeypatch)
 
 
 def test_current_stages_start_no_jobs_and_write_nothing(

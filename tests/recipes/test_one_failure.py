@@ -86,10 +86,6 @@ def cut_vectors(tree: Path) -> None:
     path.write_bytes(path.read_bytes()[:1000])
 
 
-def no_speakers(tree: Path) -> None:
-    (tree / "data/libri_dev_trials_f_B1/utt2spk").write_text("one\n")
-
-
 NAME = "ASV-libri_dev_enrolls-libri_dev_trials_f_B1"
 #: What is damaged and named in one run, and the columns of B1 on the dev. set that are blank.
 CASES: dict[str, tuple[dict[Callable[[Path], None], str], set[str]]] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import Run, cli, run_program
+from support import cli, ok, run_program
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
 
@@ -35,11 +35,6 @@ def named_in(text: str) -> list[str]:
     return [name for name in NAMES if name.casefold() in plain.casefold()]
 
 
-def finished(run: Run) -> Run:
-    assert run.code == 0, run.err
-    return run
-
-
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with recordings, and what the lines that data-dir printed led to."""
@@ -58,7 +53,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "".join(f"{n} {'fm'[i % 2]}\n" for i, n in enumerate(NAMES))
     )
     sources = ("--original", "speech", "--anonymized", "changed", "--out", "tree")
-    run = finished(run_program("privacy-eval", "data-dir", *sources, cwd=work))
+    run = ok(run_program("privacy-eval", "data-dir", *sources, cwd=work))
     lines = run.out.splitlines()
     entries = [line.strip() for line in lines if re.match(" +(asv_models|attackers): ", line)]
     protocol = work / "tree/protocol.yaml"
@@ -70,7 +65,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (words,) = (shlex.split(line.partition(": ")[2]) for line in lines if line.startswith("Next: "))
     assert words[words.index("--out") + 1] == "results"
     words += ["--extractor", "python bands.py {in} {out}", "--statement", "true", "--nj", "1"]
-    finished(run_program((work / words[0]).resolve(), *words[1:], cwd=work))
+    ok(run_program((work / words[0]).resolve(), *words[1:], cwd=work))
     return work
 
 
@@ -108,27 +103,25 @@ def test_a_second_run_changes_nothing(work: Path) -> None:
         "--conf",
         "protocol.yaml",
     )
-    finished(cli("stage", "collect", *tree, "--allow-outside"))
+    ok(cli("stage", "collect", *tree, "--allow-outside"))
     (results / ".results.privacy_eval.json").unlink()
-    finished(cli("stage", "collect", *tree, "--allow-outside"))
+    ok(cli("stage", "collect", *tree, "--allow-outside"))
     for name in ("results.json", "speakers.csv", "speaker_key.json"):
         assert (results / name).read_bytes() == before[results / name]
 
 
 def test_names_are_shown_on_request_but_not_in_public(work: Path, tmp_path: Path) -> None:
     tree = ("--tree", work / "tree", "--results", "exp", "--conf", "protocol.yaml")
-    finished(
-        cli("stage", "collect", *tree, "--allow-outside", "--out", "results", "--speaker-names")
-    )
+    ok(cli("stage", "collect", *tree, "--allow-outside", "--out", "results", "--speaker-names"))
     results = work / "tree/results/results.json"
     assert sorted(named_in((results.parent / "speakers.csv").read_text())) == sorted(NAMES)
-    finished(cli("report", "--results", results, "--out", tmp_path / "r.html"))
+    ok(cli("report", "--results", results, "--out", tmp_path / "r.html"))
     text = (tmp_path / "r.html").read_text()
     assert named_in(text) and "Speakers are named by ids" in text
     for more in (("--public",), ("--statement",)):
-        finished(cli("report", "--results", results, *more, "--out", tmp_path / "public.html"))
+        ok(cli("report", "--results", results, *more, "--out", tmp_path / "public.html"))
         assert not named_in((tmp_path / "public.html").read_text())
-    finished(cli("stage", "collect", *tree, "--allow-outside", "--out", "results"))
+    ok(cli("stage", "collect", *tree, "--allow-outside", "--out", "results"))
     assert not named_in((results.parent / "speakers.csv").read_text())
 
 
@@ -138,8 +131,8 @@ def test_the_advice_asks_for_a_command_only_where_there_is_no_network(
     (tmp_path / "network").mkdir()
     (tmp_path / "network/final.raw").write_bytes(b"")
     sources = ("--original", work / "speech", "--out", tmp_path / "tree")
-    run = finished(cli("data-dir", *sources, "--model", tmp_path / "network"))
+    run = ok(cli("data-dir", *sources, "--model", tmp_path / "network"))
     assert "--extractor" not in run.out and "plda, mean.vec" in run.out
     assert "attackers: [{id: cosine" in run.out
-    run = finished(cli("data-dir", *sources[:3], tmp_path / "other", "--encoders", "ge2e-raw"))
+    run = ok(cli("data-dir", *sources[:3], tmp_path / "other", "--encoders", "ge2e-raw"))
     assert "First copy" not in run.out and "attackers: [" not in run.out

@@ -1,7 +1,5 @@
 """Data folders anonymized by the McAdams coefficient: lists, resuming, damaged speech."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

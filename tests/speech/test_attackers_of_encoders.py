@@ -1,7 +1,5 @@
 """Attackers who compare the vectors of speaker encoders that the protocol names."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from model_support import SYNTHETIC, needs_onnxruntime, pin_tiny_ge2e
-from support import ROOT, Run, cli, lines_to, run_program
+from support import ROOT, Run, cli, lines_to, ok, run_program
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.files import digest
@@ -24,8 +22,7 @@ ONNX = SYNTHETIC / "sherpa_wespeaker.onnx"
 
 def of(tree: Path, verb: str, *more: object) -> Run:
     where = ("--tree", tree, "--results", "exp", "--conf", "protocol.yaml", "--allow-outside")
-    run = cli("stage", verb, *where, *more)
-    assert run.code == 0, run.err
+    run = ok(cli("stage", verb, *where, *more))
     return run
 
 

@@ -1,7 +1,5 @@
 """Reading audio: formats, segments, commands, and files that lie."""
 
-from __future__ import annotations
-
 import os
 import struct
 import sys

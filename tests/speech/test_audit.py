@@ -1,7 +1,5 @@
 """Audit of anonymized audio: constructed faults, real speech, the verb."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

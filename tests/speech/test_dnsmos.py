@@ -1,7 +1,5 @@
 """Predicted quality against speechmos."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """X-vectors of a tree by a user's command: what it gets, what it may write, what is made again."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Features against Kaldi's and against a slow second implementation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,18 +50,10 @@ MFCC_VARIANTS = {
 CMVN_VARIANTS: dict[str, dict[str, Any]] = {
     "normvars_center300": {"norm_vars": True},
     "causal300_min100": {"center": False},
-    "normvars_causal51_min20": {
-        "window": 51,
-        "center": False,
-        "min_window": 20,
-        "norm_vars": True,
-    },
+    "normvars_causal51_min20": {"window": 51, "center": False, "min_window": 20, "norm_vars": True},
     "center51": {"window": 51},
 }
-VAD_VARIANTS = {
-    "kaldi_default": VadOptions(),
-    "thr8_scale0_ctx5_prop06": VadOptions(8, 0, 0.6, 5),
-}
+VAD_VARIANTS = {"kaldi_default": VadOptions(), "thr8_scale0_ctx5_prop06": VadOptions(8, 0, 0.6, 5)}
 
 
 def difference(got: np.ndarray, expected: np.ndarray) -> np.ndarray:

@@ -1,7 +1,5 @@
 """The GE2E encoder against Resemblyzer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from model_support import (

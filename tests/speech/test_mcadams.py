@@ -1,7 +1,5 @@
 """McAdams anonymization against the released scripts' output."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

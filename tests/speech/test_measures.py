@@ -1,7 +1,5 @@
 """Stage 6: quality, phones and other tools' measures of the speech of a tree."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Mel spectrograms against a slow second implementation and librosa's filters."""
 
-from __future__ import annotations
-
 import cmath
 import math
 

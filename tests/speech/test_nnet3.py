@@ -1,7 +1,5 @@
 """Networks computed against a slow second implementation, over random small networks."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the reader of models refuses, and says of it."""
 
-from __future__ import annotations
-
 import random
 import re
 from dataclasses import replace

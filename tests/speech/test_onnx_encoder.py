@@ -1,7 +1,5 @@
 """Encoders in ONNX files and their front ends, against the programs that they are made for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Phone error rates against hama's own code."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 

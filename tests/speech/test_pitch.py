@@ -1,7 +1,5 @@
 """Pitch correlation against the challenges' own function, and its verb."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

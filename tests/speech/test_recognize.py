@@ -1,7 +1,5 @@
 """Transcripts by a user's recognizer, of a tree and of single data folders."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shutil
@@ -176,7 +174,6 @@ def examples() -> dict[str, str]:
     found = {}
     for section in sections:
         block = re.search(r"^```(?:python|text)\n(.*?)^```", section, flags=re.M | re.S)
-        assert block is not None
         found[section.split("\n", 1)[0]] = block[1]
     return found
 

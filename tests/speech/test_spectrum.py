@@ -1,7 +1,5 @@
 """The spectrum: golden vectors, singular audio, crops, the verb."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +28,7 @@ def test_golden_vectors(tmp_path: Path) -> None:
     lines_to(tmp_path / "utt2spk", (f"{n} {n.split('-')[0]}" for n in names))
     out = tmp_path / "out"
     run = cli(
-        *("xvectors", "--encoder", "spectrum", "--data", tmp_path, "--out", out),
-        "--allow-outside",
+        *("xvectors", "--encoder", "spectrum", "--data", tmp_path, "--out", out), "--allow-outside"
     )
     assert run.code == 0, run.err
     vectors = read_vectors(out / "xvector.scp")

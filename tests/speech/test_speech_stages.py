@@ -1,7 +1,5 @@
 """Stages 4 and 5 over a tree of speech: anonymized data folders, x-vectors, back ends, scores."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Scores of a tree's conditions: numbers, what is made anew, whose scores are kept."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import shutil
@@ -133,10 +131,7 @@ CHANGES: dict[str, tuple[Callable[[SpeechTree], object], list[str]]] = {
     "anonymized enrollment": (lambda t: t.vectors(f"{ENROLLS}_anon", seed=1), ["aa"]),
     "anonymized trials": (lambda t: t.vectors(f"{TRIALS}_anon", seed=1), ["oa", "aa"]),
     "back end": (lambda t: t.backend(BACKEND, seed=1), ["oo", "oa", "aa"]),
-    "no mean any more": (
-        lambda t: (t.root / BACKEND / "mean.vec").unlink(),
-        ["oo", "oa", "aa"],
-    ),
+    "no mean any more": (lambda t: (t.root / BACKEND / "mean.vec").unlink(), ["oo", "oa", "aa"]),
     "trial key": (
         lambda t: [thinner(t.root / f"data/{TRIALS}{s}/trials") for s in ("", "_anon")],
         ["oo", "oa", "aa"],
@@ -420,9 +415,7 @@ def test_sets_of_speech_without_x_vectors(tree: SpeechTree) -> None:
     assert missing() == sets[1:2]
 
 
-def test_removed_x_vectors_are_extracted_again_despite_existing_scores(
-    tree: SpeechTree,
-) -> None:
+def test_removed_x_vectors_are_extracted_again_despite_existing_scores(tree: SpeechTree) -> None:
     made(tree)
     lines_to(tree.root / f"data/{TRIALS}_anon/wav.scp", ["u x.wav"])
     tree.scp(f"{TRIALS}_anon").unlink()

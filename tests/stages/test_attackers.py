@@ -1,7 +1,5 @@
 """Several attackers of a tree: the challenge's own, and those beside it."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -22,11 +20,7 @@ from support import (
 )
 
 from privacy_eval.metrics.caveats import WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
-from privacy_eval.metrics.confidence import (
-    BootstrapReplicates,
-    least_replicates,
-    needed_for_tests,
-)
+from privacy_eval.metrics.confidence import BootstrapReplicates, least_replicates, needed_for_tests
 from privacy_eval.numbers.attackers import Tried
 from privacy_eval.numbers.attackers import with_attackers as attacked
 from privacy_eval.numbers.gate import Policy, Rule, judge
@@ -34,7 +28,7 @@ from privacy_eval.numbers.means import Means
 from privacy_eval.numbers.rankings import Ranking, with_attackers
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
-from privacy_eval.protocol.protocol import Attacker, load_protocol
+from privacy_eval.protocol.protocol import Attacker, Protocol, load_protocol
 from privacy_eval.report.attackers_in_words import _first_by_strongest, overestimates
 from privacy_eval.report.figures.plane import Plane, draw_plane
 from privacy_eval.report.first_screen import front
@@ -72,10 +66,18 @@ def scores_of_listeners(tree: Tree) -> Path:
     return lines_to(folder / "scores", score_lines("listeners"))
 
 
-def evaluated(tree: Tree) -> Results:
-    systems = find_systems(tree.root, tree.root / "exp", LISTENERS)
-    assert not evaluate_tree(systems, tree.root / "out", tree=tree.root).failed
-    return collect(systems, tree.root / "out", LISTENERS, tree=tree.root)
+def evaluated(tree: Tree, protocol: Protocol = LISTENERS, bootstrap: int = 0) -> Results:
+    systems, out = find_systems(tree.root, tree.root / "exp", protocol), tree.root / "out"
+    options = MetricOptions(bootstrap=bootstrap)
+    assert not evaluate_tree(systems, out, tree=tree.root, options=options).failed
+    return collect(systems, out, protocol, tree=tree.root)
+
+
+def with_perfect(tree: Tree, attacker: str) -> None:
+    """Scores of an attacker who is always right."""
+    lines = (line.split() for line in trial_lines())
+    path = tree.root / f"exp/results-now/{O_A}/{attacker}/scores"
+    lines_to(path, (f"{s} {u} {int(kind == 'target')}" for s, u, kind in lines))
 
 
 @pytest.fixture
@@ -90,9 +92,7 @@ def test_an_attacker_states_its_attack_model(tree: Tree) -> None:
     for name in (O_A, A_A):
         path = tree.root / f"exp/results-now/{name}/{told.id}/scores"
         lines_to(path, score_lines(told.id))
-    systems = find_systems(tree.root, tree.root / "exp", protocol)
-    assert not evaluate_tree(systems, tree.root / "out", tree=tree.root).failed
-    results = collect(systems, tree.root / "out", protocol, tree=tree.root)
+    results = evaluated(tree, protocol)
     stated = {
         r.condition.name: (r.condition.attack_model, r.condition.asv_model)
         for r in results.verification
@@ -169,10 +169,10 @@ def test_another_attacker_alone_is_no_missing_condition(tree: Tree) -> None:
 
 def with_words(tree: Tree, kind: str) -> Results:
     """Results with the words attacker: perfect, or all scores are the same."""
-    lines = [line.split() for line in trial_lines()]
-    score = {"target": 1 if kind == "perfect" else 0, "nontarget": 0}
-    folder = tree.root / f"exp/results-now/{O_A}/words"
-    lines_to(folder / "scores", (f"{s} {u} {score[kind]}" for s, u, kind in lines))
+    with_perfect(tree, "words")
+    if kind == "useless":
+        path = tree.root / f"exp/results-now/{O_A}/words/scores"
+        lines_to(path, (f"{line.rpartition(' ')[0]} 0" for line in trial_lines()))
     return evaluated(tree)
 
 
@@ -224,9 +224,7 @@ def test_the_first_screen_says_what_the_words_reach(tree: Tree) -> None:
 
 
 def test_sentences_keep_the_case_of_titles(tree: Tree) -> None:
-    lines = (line.split() for line in trial_lines())
-    folder = tree.root / f"exp/results-now/{O_A}/listeners"
-    lines_to(folder / "scores", (f"{s} {u} {int(kind == 'target')}" for s, u, kind in lines))
+    with_perfect(tree, "listeners")
     results = evaluated(tree)
     *others, _ = results.protocol.attackers
     named = replace(results.protocol, attackers=(*others, Attacker("listeners", "WavLM by ACME")))
@@ -288,12 +286,8 @@ def test_other_or_few_draws_leave_point_estimates(
 
 
 def test_aligned_variants_of_the_same_condition_are_compared(tree: Tree) -> None:
-    lines = [line.split() for line in trial_lines()]
-    folder = tree.root / f"exp/results-now/{O_A}/procrustes"
-    lines_to(folder / "scores", (f"{s} {u} {int(kind == 'target')}" for s, u, kind in lines))
-    systems = find_systems(tree.root, tree.root / "exp", CONFIG)
-    evaluate_tree(systems, tree.root / "out", tree=tree.root)
-    results = collect(systems, tree.root / "out", CONFIG, tree=tree.root)
+    with_perfect(tree, "procrustes")
+    results = evaluated(tree, CONFIG)
     weaker = [r for r in results.verification if WEAKER_THAN_VARIANT in r.caveats]
     assert [(r.condition.name, r.condition.attacker) for r in weaker] == [(O_A, "plda")]
     assert "0.00 % (procrustes)" in weaker[0].caveats[WEAKER_THAN_VARIANT]
@@ -474,14 +468,8 @@ def test_the_plane_has_the_strongest_attacker_beside_the_challenge_s(tree: Tree)
 
 
 def test_low_eers_are_said_to_have_too_short_intervals(tree: Tree) -> None:
-    lines = [line.split() for line in trial_lines()]
-    folder = tree.root / f"exp/results-now/{O_A}/listeners"
-    lines_to(folder / "scores", (f"{s} {u} {int(kind == 'target')}" for s, u, kind in lines))
-    systems = find_systems(tree.root, tree.root / "exp", ONE_SET)
-    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=MetricOptions(bootstrap=20))
-    data = report_data(
-        collect(systems, tree.root / "out", ONE_SET, tree=tree.root), tree.root / "out"
-    )
+    with_perfect(tree, "listeners")
+    data = report_data(evaluated(tree, ONE_SET, 20), tree.root / "out")
     assert "too short" in front(data).verdict
     (ranking,) = data.rankings["dev"]
     table = ranking_table(ranking)
@@ -511,10 +499,7 @@ def test_the_headline_says_that_the_strongest_attacker_reverses_the_order(tree: 
         lines_to(folder / O_A / "listeners/scores", strong(listeners, 3))
         original = folder / O_A.removesuffix("_anon")
         lines_to(original / "listeners/scores", strong(0.1, 4))
-    systems = find_systems(tree.root, tree.root / "exp", ONE_SET)
-    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=MetricOptions(bootstrap=20))
-    results = collect(systems, tree.root / "out", ONE_SET, tree=tree.root)
-    data = report_data(results, tree.root / "out")
+    data = report_data(evaluated(tree, ONE_SET, 20), tree.root / "out")
     screen = front(data)
     order, _, reversal = screen.verdict.partition(" But by the strongest of 3 attackers, ")
     assert order.startswith(("now protects better", "Perhaps now protects better"))
@@ -537,22 +522,14 @@ def test_the_headline_says_that_the_strongest_attacker_reverses_the_order(tree: 
 @pytest.mark.parametrize("bootstrap", [0, 20])
 def test_the_lowest_eer_is_corrected_where_there_are_replicates(tree: Tree, bootstrap: int) -> None:
     scores_of_listeners(tree)
-    systems = find_systems(tree.root, tree.root / "exp", ONE_SET)
-    options = MetricOptions(bootstrap=bootstrap)
-    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=options)
-    results = collect(systems, tree.root / "out", ONE_SET, tree=tree.root)
-    data = report_data(results, tree.root / "out")
+    data = report_data(evaluated(tree, ONE_SET, bootstrap), tree.root / "out")
     ((_, row),) = data.tried.items()
     table = attackers_table(data)
-    assert table is not None
     assert ("Corrected" in [c.title for c in table.columns]) == bool(bootstrap)
-    assert row.lowest is not None
     if bootstrap:
-        assert row.strongest is not None
         assert row.strongest.minimum == row.lowest["of_present"] <= row.strongest.corrected
         assert row.strongest.lower <= row.strongest.upper
     summary = main_results_table(data)
-    assert summary is not None
     (line,) = (of for of in summary.rows if of[2] == "Strongest of 3")
     assert any(row.lowest["phrase"] in note for note in summary.notes)
     assert line[4] == row.lowest["printed"]
@@ -577,12 +554,8 @@ def test_the_lowest_eer_leads_everywhere_and_the_corrected_one_is_named(tree: Tr
     for seed, path in enumerate((A_A, O_A, f"{O_A}/listeners"), start=1):
         lines_to(folder / path / "scores", strong(0.9, seed))
     lines_to(folder / O_A.removesuffix("_anon") / "listeners/scores", strong(9.0, 5))
-    systems = find_systems(tree.root, tree.root / "exp", ONE_SET)
-    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=MetricOptions(bootstrap=50))
-    results = collect(systems, tree.root / "out", ONE_SET, tree=tree.root)
-    data = report_data(results, tree.root / "out")
+    data = report_data(evaluated(tree, ONE_SET, 50), tree.root / "out")
     ((_, row),) = data.tried.items()
-    assert row.lowest is not None and row.strongest is not None
     lowest, corrected = row.lowest["printed"], row.corrected_text.split()[0]
     assert row.strongest.corrected > row.lowest["of_present"] + 0.001
     parts = {part.title: part for part in statement_parts(data, Evidence())}
@@ -608,9 +581,7 @@ def test_the_gate_does_not_pass_by_the_correction(tree: Tree, interval: Any) -> 
     folder = tree.root / "exp/results-now"
     for seed, path in enumerate((A_A, O_A, f"{O_A}/listeners"), start=1):
         lines_to(folder / path / "scores", strong(0.9, seed))
-    systems = find_systems(tree.root, tree.root / "exp", ONE_SET)
-    evaluate_tree(systems, tree.root / "out", tree=tree.root, options=MetricOptions(bootstrap=50))
-    results = collect(systems, tree.root / "out", ONE_SET, tree=tree.root)
+    results = evaluated(tree, ONE_SET, 50)
     ((_, row),) = report_data(results, tree.root / "out").tried.items()
     assert row.strongest is not None and row.strongest.minimum < row.strongest.corrected
     bound = (row.strongest.minimum + row.strongest.corrected) / 2

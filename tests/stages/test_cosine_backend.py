@@ -1,7 +1,5 @@
 """ASV models with the back end cosine: golden scores, and no back end to train or to miss."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -21,6 +19,7 @@ from support import (
     changed_protocol,
     cli,
     lines_to,
+    ok,
     stage_of,
     utterances_of,
 )
@@ -88,8 +87,7 @@ def test_nothing_is_trained_or_missing(tree: SpeechTree) -> None:
 def test_identification_and_similarity_follow(tree: SpeechTree) -> None:
     """The rank of each trial's speaker, from unit vectors and their means."""
     for verb in ("asv-scores", "privacy-metrics", "similarity", "identification", "collect"):
-        run = tree.run(verb)
-        assert run.code == 0, run.err
+        ok(tree.run(verb))
     results = read_results(tree.root / "exp/privacy_eval/results.json")
     assert {r.condition.attacker for r in results.verification} == {"cosine"}
     assert {r.provenance["backend"] for r in results.identification} == {"cosine"}

@@ -1,8 +1,5 @@
 """Amount of speech and attributes in a tree: records, CSV, tables, report, statement and gate."""
 
-from __future__ import annotations
-
-import csv
 import json
 from functools import partial
 from pathlib import Path
@@ -10,14 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import (
-    BACKEND,
     ENROLLS,
     MODEL,
     SPEAKERS,
     TRIALS,
     SpeechTree,
     cli,
+    csv_rows,
     lines_to,
+    ok,
+    refused,
     utterances_of,
 )
 
@@ -53,8 +52,7 @@ def _tree(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
         ("attributes", "--attribute", COLUMN),
         ("collect",),
     ):
-        run = tree.run(verb, *options)
-        assert run.code == 0, run.err
+        ok(tree.run(verb, *options))
     return tree
 
 
@@ -69,16 +67,7 @@ def test_amounts_are_those_of_single_files(tree: SpeechTree) -> None:
     records = {r.condition.attack_model: r for r in results_of(tree).amounts}
     assert set(records) == {"original", "ignorant", "lazy-informed"}
     for record in records.values():
-        c = record.condition
-        single = cli(
-            "identification",
-            *("--model", tree.root / BACKEND, "--scp-base", tree.root, "--format", "json"),
-            *("--enroll-vectors", tree.scp(c.enrollment_set)),
-            *("--spk2utt", tree.root / "data" / c.enrollment_set / "spk2utt"),
-            *("--trial-vectors", tree.scp(c.trial_set)),
-            *("--utt2spk", tree.root / "data" / TRIALS / "utt2spk"),
-            *SENTENCES,
-        )
+        single = tree.identified(record.condition, *SENTENCES, "--format", "json")
         found = json.loads(single.out)["amount_of_equal_speakers"]
         assert record.facts["averaged"] == "vectors"
         lengths = by_length(record.measurements, speakers="equal")
@@ -99,8 +88,7 @@ def _attacked(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
     lines_to(tree.root / "data" / TRIALS / "utt2dur", (f"{u} {2 + int(u[-1])}" for u in spoken))
     attackers = ("--attackers", "challenge,procrustes,ridge-reverse-asnorm")
     for verb in (("asv-scores", *attackers), ("identification", "--sentences", "1,3")):
-        run = tree.run(*verb)
-        assert run.code == 0, run.err
+        ok(tree.run(*verb))
     for verb in ("privacy-metrics", "similarity", "collect"):
         assert tree.run(verb).code == 0
     return tree
@@ -165,8 +153,7 @@ def test_seconds_of_tests(attacked: SpeechTree) -> None:
     page = (out / "r.html").read_text()
     assert "Seconds: mean speech of a test" in page and "3 sentences (9 s) instead of 1" in page
     lines_to(attacked.root / "data" / TRIALS / "utt2dur", ["s1-u0 2"])
-    run = attacked.run("identification", "--sentences", "1,3")
-    assert run.code == 1 and "no duration of 11 utterances" in run.err
+    refused(attacked.run("identification", "--sentences", "1,3"), "no duration of 11 utterances")
 
 
 def test_attributes_are_those_of_single_files(tree: SpeechTree) -> None:
@@ -194,8 +181,7 @@ def test_attributes_are_those_of_single_files(tree: SpeechTree) -> None:
 
 def test_csv_tables_report_and_statement(tree: SpeechTree) -> None:
     out = tree.root / "exp/privacy_eval"
-    with open(out / "results.csv", newline="") as file:
-        every = list(csv.DictReader(file))
+    every = csv_rows(out / "results.csv")
     rows = {(r["name"], r["metric"]): r for r in every}
     (record,) = results_of(tree).attributes
     risk = rows[record.condition.name, "inference_risk"]
@@ -271,8 +257,7 @@ def test_changed_inputs_are_noticed(tmp_path: Path) -> None:
     assert "1 computed" in tree.run(*ask).out
     assert "1 current" in tree.run(*ask).out
     write_accents(tree, of_speakers("baba"))
-    stale = tree.run("collect")
-    assert stale.code == 1 and "accent" in stale.err
+    refused(tree.run("collect"), "accent")
     assert "1 computed" in tree.run(*ask).out
     assert tree.run("collect").code == 0
     assert tree.run("attributes").out == ""  # nothing asked for

@@ -1,8 +1,6 @@
 """Trees of 2024 and 2026 as the challenges leave them: found, evaluated, and every number of
 their summaries."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
@@ -453,7 +451,6 @@ def test_word_error_rates_are_compared_with_their_transcripts(tree: Path, errors
     pytest.importorskip("kaldialign", reason="the extra wer is not installed")
     wer = tree / "exp/asr/libri_dev_asr_toy/wer"
     words = re.search(r"/ (\d+),", wer.read_text())
-    assert words is not None
     wer.write_text(f"%WER 0.00 [ {errors.format(words=words[1])} ]\n")
     common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
     done = cli("stage", "check", *common)
@@ -475,7 +472,6 @@ def test_word_counts_are_compared_with_those_of_other_sets(tree: Path) -> None:
     (folder / "text").unlink()
     (folder / "wer").write_text("%WER 0.00 [ 0 / 1, 0 ins, 0 del, 0 sub ]\n")
     words = re.search(r"/ (\d+),", (tree / "exp/asr/libri_dev_asr/wer").read_text())
-    assert words is not None
     common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
     remark = f"ASR-libri_dev_asr_toy: 1 words, most have {words[1]}"
     assert remark in cli("stage", "check", *common).out

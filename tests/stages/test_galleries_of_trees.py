@@ -1,8 +1,5 @@
 """The stage identification: records of a tree, and their way to results, tables and figures."""
 
-from __future__ import annotations
-
-import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +12,11 @@ from support import (
     MODEL,
     TRIALS,
     SpeechTree,
-    cli,
+    csv_rows,
     declared_table,
     lines_to,
+    ok,
+    refused,
     times,
     utterances,
     utterances_of,
@@ -35,41 +34,37 @@ from privacy_eval.results.records import IdentificationRecord, Results
 STAGES = ("asv-scores", "privacy-metrics", "similarity", "identification", "collect")
 
 
-@pytest.fixture(name="tree")
-def _tree(tmp_path: Path) -> SpeechTree:
-    tree = SpeechTree(tmp_path / "tree")
+@pytest.fixture(name="made", scope="module")
+def _made(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
+    """A tree with all results, not to be changed."""
+    tree = SpeechTree(tmp_path_factory.mktemp("made") / "tree")
     for verb in STAGES:
         options = ("--bootstrap", "20") if verb == "identification" else ()
-        run = tree.run(verb, *options)
-        assert run.code == 0, run.err
+        ok(tree.run(verb, *options))
     return tree
+
+
+@pytest.fixture(name="tree")
+def _tree(made: SpeechTree, tmp_path: Path) -> SpeechTree:
+    return made.copied(tmp_path / "tree")
 
 
 def results_of(tree: SpeechTree) -> Results:
     return read_results(tree.root / "exp/privacy_eval/results.json")
 
 
-def test_records_are_those_of_single_files(tree: SpeechTree) -> None:
-    records = {r.condition.attack_model: r for r in results_of(tree).identification}
+def test_records_are_those_of_single_files(made: SpeechTree) -> None:
+    records = {r.condition.attack_model: r for r in results_of(made).identification}
     assert len(records) == 3
     for record in records.values():
-        c = record.condition
-        single = cli(
-            "identification",
-            *("--model", tree.root / BACKEND, "--scp-base", tree.root, "--format", "json"),
-            *("--enroll-vectors", tree.scp(c.enrollment_set)),
-            *("--spk2utt", tree.root / "data" / c.enrollment_set / "spk2utt"),
-            *("--trial-vectors", tree.scp(c.trial_set)),
-            *("--utt2spk", tree.root / "data" / TRIALS / "utt2spk"),
-            *("--bootstrap", "20"),
-        )
-        found = json.loads(single.out)
+        options = ("--format", "json", "--bootstrap", "20")
+        found = json.loads(made.identified(record.condition, *options).out)
         assert list(record.sizes) == found["sizes"]
         assert list(record.linkage) == found["linkage"]
         bounds = [[i["low"], i["high"]] for i in found["intervals"]]
         assert [list(i) for i in record.intervals] == bounds
         assert record.n_enrolled == found["n_enrolled"]
-        with np.load(tree.root / f"exp/privacy_eval/records/{record.curves}") as arrays:
+        with np.load(made.root / f"exp/privacy_eval/records/{record.curves}") as arrays:
             assert arrays["beaten"].size == record.n_tests == found["n_tests"]
 
 
@@ -79,9 +74,7 @@ def test_again_nothing_is_written_and_a_change_is_noticed(tree: SpeechTree) -> N
     assert "3 current" in tree.run("identification", "--bootstrap", "20").out
     assert times(files) == before
     tree.vectors(f"{TRIALS}_anon", seed=3)
-    stale = tree.run("collect")
-    assert stale.code == 1
-    assert TRIALS in stale.err
+    refused(tree.run("collect"), TRIALS)
     assert "2 computed, 1 current" in tree.run("identification", "--bootstrap", "20").out
 
 
@@ -123,18 +116,11 @@ def test_distractors_are_a_data_set_of_the_tree(tree: SpeechTree) -> None:
     assert "3 computed" in run.out, run.err
     assert tree.run("collect").code == 0
     for record in results_of(tree).identification:
-        c = record.condition
-        single = cli(
-            "identification",
-            *("--model", tree.root / BACKEND, "--scp-base", tree.root, "--format", "json"),
-            *("--enroll-vectors", tree.scp(c.enrollment_set)),
-            *("--spk2utt", tree.root / "data" / c.enrollment_set / "spk2utt"),
-            *("--trial-vectors", tree.scp(c.trial_set)),
-            *("--utt2spk", tree.root / "data" / TRIALS / "utt2spk"),
-            *("--distractors", sets[c.enrollment == "anonymized"]),
-            *("--distractors-spk2utt", tree.root / "data/train/utt2spk"),
+        with_train = (
+            *("--distractors", sets[record.condition.enrollment == "anonymized"]),
+            *("--distractors-spk2utt", tree.root / "data/train/utt2spk", "--format", "json"),
         )
-        found = json.loads(single.out)
+        found = json.loads(tree.identified(record.condition, *with_train).out)
         assert (record.n_enrolled, record.n_distractors, record.distractors) == (24, 20, "train")
         assert record.genders == ()  # those of the distractors are not known
         assert list(record.linkage) == found["linkage"]
@@ -150,17 +136,13 @@ def test_distractors_are_a_data_set_of_the_tree(tree: SpeechTree) -> None:
     for record in results_of(tree).identification:
         assert (record.n_distractors, record.genders) == (10, ("f",))
     tree.training_set("train_anon", MODEL, seed=1)
-    stale = tree.run("collect")
-    assert stale.code == 1
-    assert f"{ENROLLS}_anon" in stale.err
+    refused(tree.run("collect"), f"{ENROLLS}_anon")
     assert "1 computed, 2 current" in tree.run("identification", *options).out
 
 
 def test_distractors_that_do_not_exist(tree: SpeechTree) -> None:
     for name in ("nobody", f"../data/{ENROLLS}"):
-        run = tree.run("identification", "--distractors", name)
-        assert run.code == 2
-        assert name in run.err
+        refused(tree.run("identification", "--distractors", name), name, code=2)
 
 
 def test_speakers_are_singled_out_where_there_are_enough_tests(tmp_path: Path) -> None:
@@ -173,8 +155,8 @@ def test_speakers_are_singled_out_where_there_are_enough_tests(tmp_path: Path) -
         run = tree.run(verb)
         assert run.code == 0 or verb != "identification", run.err
     assert tree.run("collect", "--allow-missing").code == 0
-    with open(tree.root / "exp/privacy_eval/results.csv") as file:
-        rows = [r for r in csv.DictReader(file) if r["metric"] == "singling_out"]
+    every = csv_rows(tree.root / "exp/privacy_eval/results.csv")
+    rows = [r for r in every if r["metric"] == "singling_out"]
     records = results_of(tree).identification
     assert [r.singling_out.sizes for r in records] == [(2, 4)] * 3
     assert [float(r["value"]) for r in rows] == [v for r in records for v in r.singling_out.values]
@@ -183,12 +165,9 @@ def test_speakers_are_singled_out_where_there_are_enough_tests(tmp_path: Path) -
 def test_utterances_without_vectors_are_left_out_on_request(tree: SpeechTree) -> None:
     lost, *_ = utterances_of(TRIALS)
     tree.vectors(f"{TRIALS}_anon", without=[lost])
-    strict = tree.run("identification", "--bootstrap", "20")
-    assert strict.code == 1
-    assert lost in strict.err
+    refused(tree.run("identification", "--bootstrap", "20"), lost)
     allowed = ("--bootstrap", "20", "--allow-missing")
-    run = tree.run("identification", *allowed)
-    assert run.code == 0, run.err
+    run = ok(tree.run("identification", *allowed))
     assert "1 utterances without x-vectors left out" in run.err
     assert tree.run("collect", "--allow-missing").code == 0
     records = {r.condition.trial_set: r for r in results_of(tree).identification}
@@ -198,10 +177,10 @@ def test_utterances_without_vectors_are_left_out_on_request(tree: SpeechTree) ->
     assert "3 current" in tree.run("identification", *allowed).out
 
 
-def test_the_way_to_csv_table_and_figure(tree: SpeechTree) -> None:
-    results = results_of(tree)
-    with open(tree.root / "exp/privacy_eval/results.csv") as file:
-        rows = [r for r in csv.DictReader(file) if r["metric"] == "linkage" and not r["speaker"]]
+def test_the_way_to_csv_table_and_figure(made: SpeechTree) -> None:
+    results, out = results_of(made), made.root / "exp/privacy_eval"
+    every = csv_rows(out / "results.csv")
+    rows = [r for r in every if r["metric"] == "linkage" and not r["speaker"]]
     values = [p for r in results.identification for p in r.linkage]
     assert [float(r["value"]) for r in rows] == values
     assert all(float(r["low"]) <= float(r["value"]) <= float(r["high"]) for r in rows)
@@ -210,7 +189,7 @@ def test_the_way_to_csv_table_and_figure(tree: SpeechTree) -> None:
     low, high = record.intervals[-1]
     cell = f"{100 * record.linkage[-1]:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
     assert cell in table.rows[0]
-    data = read_report_data(ReportSources((tree.root / "exp/privacy_eval/results.json",)))
+    data = read_report_data(ReportSources((out / "results.json",)))
     ignorant, lazy = figures.figures(data)
     (panel,) = (panel for _, _, panel in ignorant.plot.panels())
     own, original, chance = (c for c in panel.curves if not c.fill)
@@ -233,8 +212,8 @@ def test_the_way_to_csv_table_and_figure(tree: SpeechTree) -> None:
         ({"n_tests": 0}, "n_tests"),
     ],
 )
-def test_records_are_checked(tree: SpeechTree, change: dict[str, object], message: str) -> None:
-    results = results_of(tree)
+def test_records_are_checked(made: SpeechTree, change: dict[str, object], message: str) -> None:
+    results = results_of(made)
     record = replace(results.identification[0], sizes=(2, 3), linkage=(0.5, 0.2), intervals=())
     changed: IdentificationRecord = replace(record, **change)  # type: ignore[arg-type]
     with pytest.raises(PrivacyEvalError, match=message):

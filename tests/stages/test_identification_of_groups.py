@@ -1,14 +1,20 @@
 """Identification by groups of speakers: over a tree, on single files, and on to all outputs."""
 
-from __future__ import annotations
-
-import csv
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import BACKEND, ENROLLS, SMALL_PROTOCOL, TRIALS, Run, SpeechTree, cli, lines_to
+from support import (
+    ENROLLS,
+    SMALL_PROTOCOL,
+    SpeechTree,
+    cli,
+    csv_rows,
+    lines_to,
+    ok,
+    refused,
+)
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.results.json_store import read_results
@@ -25,8 +31,7 @@ def _tree(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
     tree = SpeechTree(tmp_path_factory.mktemp("tree") / "tree", protocol=protocol)
     lines_to(tree.root / "data/m.csv", ACCENTS)
     for verb in STAGES:
-        run = tree.run(verb, *(["--bootstrap", 20] if verb == "identification" else []))
-        assert run.code == 0, run.err
+        run = ok(tree.run(verb, *(["--bootstrap", 20] if verb == "identification" else [])))
         assert verb != "identification" or "1 of 4 speakers are in no group of accent" in run.err
     return tree
 
@@ -35,24 +40,11 @@ def records(tree: SpeechTree) -> list[IdentificationRecord]:
     return list(read_results(tree.root / "exp/privacy_eval/results.json").identification)
 
 
-def single(tree: SpeechTree, record: IdentificationRecord, *options: object) -> Run:
-    c = record.condition
-    return cli(
-        "identification",
-        *("--model", tree.root / BACKEND, "--scp-base", tree.root),
-        *("--enroll-vectors", tree.scp(c.enrollment_set)),
-        *("--spk2utt", tree.root / "data" / c.enrollment_set / "spk2utt"),
-        *("--trial-vectors", tree.scp(c.trial_set)),
-        *("--utt2spk", tree.root / "data" / TRIALS / "utt2spk"),
-        *options,
-    )
-
-
 def test_records_are_those_of_single_files(tree: SpeechTree) -> None:
     by = ("--by", tree.root / "data/m.csv:accent", "--by", tree.root / f"data/{ENROLLS}/spk2gender")
     for record in records(tree):
         options = ("--bootstrap", 20, "--format", "json")
-        found = json.loads(single(tree, record, *by, *options).out)
+        found = json.loads(tree.identified(record.condition, *by, *options).out)
         assert record.groups.keys() == found["groups"].keys() == {"accent", "gender"}
         for column, groups in record.groups.items():
             plain: dict[str, Any] = found["groups"][column]["groups"]
@@ -70,32 +62,22 @@ def test_records_are_those_of_single_files(tree: SpeechTree) -> None:
         # All speakers are women: their gallery is the whole one.
         assert genders["f"].linkage[-1] == record.linkage[-1]
         assert genders["f"].intervals[-1] == record.intervals[-1]
-    text = single(tree, records(tree)[0], *by).out
+    text = tree.identified(records(tree)[0].condition, *by).out
     assert "one group only" in text and "1 speaker without accent" in text
 
 
 def test_outputs(tree: SpeechTree) -> None:
     results = tree.root / "exp/privacy_eval/results.json"
     record = next(r for r in records(tree) if not r.condition.is_original)
-    with open(results.with_suffix(".csv"), newline="") as file:
-        of_linkage = [r for r in csv.DictReader(file) if r["metric"] == "linkage"]
+    of_linkage = [r for r in csv_rows(results.with_suffix(".csv")) if r["metric"] == "linkage"]
     keys = ("name", "gallery", "group_by", "group")
     rows = {tuple(r[k] for k in keys): r for r in of_linkage}
     row = rows[record.condition.name, "2", "accent", "a"]
     of = record.groups["accent"]["a"]
     assert (float(row["value"]), row["low"]) == (of.linkage[0], "")  # of two speakers
-    row, whole = (
-        rows[record.condition.name, "4", "gender", "f"],
-        record.groups["gender"]["f"],
-    )
-    assert (float(row["value"]), float(row["low"])) == (
-        record.linkage[-1],
-        whole.intervals[0][0],
-    )
-    assert (
-        cli("tables", "--results", results, "--formats", "txt", "--out", tree.root / "tables").code
-        == 0
-    )
+    row, whole = (rows[record.condition.name, "4", "gender", "f"], record.groups["gender"]["f"])
+    assert (float(row["value"]), float(row["low"])) == (record.linkage[-1], whole.intervals[0][0])
+    ok(cli("tables", "--results", results, "--formats", "txt", "--out", tree.root / "tables"))
     (table,) = (tree.root / "tables").rglob("*_groups_0_identification.txt")
     assert "Found among N, %" in table.read_text() and "n/a" in table.read_text()
     assert cli("figures", "--results", results, "--out", tree.root / "figures").code == 0
@@ -116,8 +98,7 @@ def test_groups_follow_the_labels(tree: SpeechTree) -> None:
         assert tree.run("collect").code == 1
         assert "3 computed" in tree.run(*again).out
         lines_to(labels, [*ACCENTS[:2], "s1,b"])
-        failed = tree.run(*again)
-        assert failed.code == 1 and "m.csv:3: duplicate 's1' with another label" in failed.err
+        refused(tree.run(*again), "m.csv:3: duplicate 's1' with another label")
     finally:
         lines_to(labels, ACCENTS)
         assert tree.run(*again).code == 0
@@ -146,13 +127,13 @@ def test_wrong_entries_are_refused(
 def test_usage(tree: SpeechTree, tmp_path: Path) -> None:
     record = records(tree)[0]
     by = ("--by", tree.root / "data/m.csv:accent")
-    done = single(tree, record, *by, *by)
-    assert done.code == 2 and "given twice" in done.err
-    done = single(tree, record, *by, "--job", "1/2", "--out", tmp_path / "ranks")
+    refused(tree.identified(record.condition, *by, *by), "given twice", code=2)
+    done = tree.identified(record.condition, *by, "--job", "1/2", "--out", tmp_path / "ranks")
     assert done.code == 2 and "--by goes without --job" in done.err
     unknown = lines_to(tmp_path / "u.csv", ["speaker,g", "someone,a"])
-    done = single(tree, record, "--by", f"{unknown}:g")
+    done = tree.identified(record.condition, "--by", f"{unknown}:g")
     assert done.code == 1 and "u.csv: no speaker has a group of g: s1, s2, s3, s4" in done.err
-    done = single(tree, record, "--by", f"{unknown}:h")
-    assert done.code == 2 and "expected one column 'h'" in done.err
+    refused(
+        tree.identified(record.condition, "--by", f"{unknown}:h"), "expected one column 'h'", code=2
+    )
     assert tree.run("identification", *by).code == 2

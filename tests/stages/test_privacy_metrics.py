@@ -1,7 +1,5 @@
 """Records of a tree: what they hold, when they are made anew, and that nothing breaks them."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import json
@@ -20,6 +18,7 @@ from support import (
     cli,
     lines_to,
     models_of,
+    ok,
     score_lines,
     snapshot,
     three_conditions,
@@ -38,11 +37,7 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.options import MetricOptions
-from privacy_eval.stages.privacy_metrics import (
-    condition_products,
-    evaluate_tree,
-    evaluate_trials,
-)
+from privacy_eval.stages.privacy_metrics import condition_products, evaluate_tree, evaluate_trials
 from privacy_eval.tree.discovery import find_systems
 
 CONFIG = load_protocol("vpc2020")
@@ -690,8 +685,7 @@ def test_a_score_file_that_may_be_cut_is_noted_in_outcome_record_and_run(tree: T
     path = scores_of(tree, O_A)
     path.write_text(path.read_text()[:-3])
     options = ("--tree", tree.root, "--results", "exp", "--out", "out")
-    run = cli("stage", "privacy-metrics", *options)
-    assert run.code == 0
+    run = ok(cli("stage", "privacy-metrics", *options))
     (line,) = (line for line in run.err.splitlines() if "no newline" in line)
     assert f"now {O_A}: exp/results-now/{O_A}/scores" in line
     collected = cli("stage", "collect", *options)

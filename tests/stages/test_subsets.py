@@ -1,7 +1,5 @@
 """Data folders made of the challenge's: small trees laid out by hand."""
 
-from __future__ import annotations
-
 import fcntl
 import itertools
 import json
@@ -359,9 +357,7 @@ def test_any_suffix(tmp_path: Path) -> None:
     made = make(tmp_path, "", "-hidden.2")
     assert "vctk_dev_trials_f-hidden.2" in made.made
     check_folder(
-        tmp_path / "data/vctk_dev_trials_f-hidden.2",
-        VCTK_SETS["trials_f"],
-        kind="anonymized",
+        tmp_path / "data/vctk_dev_trials_f-hidden.2", VCTK_SETS["trials_f"], kind="anonymized"
     )
 
 

@@ -1,7 +1,5 @@
 """Back ends that a tree lacks: what is trained, what is kept, what is made anew."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """X-vectors of a tree in the formats of any extractor: the same scores, and one file per set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -15,7 +15,6 @@ from privacy_eval.report.figures.plot import Curve, Panel, Plot
 from privacy_eval.report.figures.tex import MOST_POINTS, thin_curve, to_tex
 
 X = np.linspace(0.0, 1.0, 50)
-DASHED = (0, (4, 1.5))
 
 
 def panel(**changes: object) -> Panel:
