@@ -311,6 +311,10 @@ def rate_interval(drawn: ArrayLike, rate: float, n_drawn: int, n_units: int) -> 
     return interval.low, interval.high
 
 
+#: A speaker's tests 1, 3, 5, ..., and 2, 4, 6, ...: folds of rows.
+HALVES = ("odd", "even")
+
+
 @dataclass(frozen=True)
 class SpeakerLinkage:
     """Identification rate of one speaker.

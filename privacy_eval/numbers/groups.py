@@ -9,14 +9,13 @@ from ..choices import grouped
 from ..protocol.protocol import Protocol
 from ..results.measurements import Row
 from ..results.records import (
-    IdentificationRecord,
     Record,
     Results,
     RowsRecord,
     VerificationRecord,
 )
 
-OfSet = TypeVar("OfSet", bound=VerificationRecord | IdentificationRecord | RowsRecord)
+OfSet = TypeVar("OfSet", bound=VerificationRecord | RowsRecord)
 
 
 def main_split(protocol: Protocol, records: Iterable[Record]) -> str:

@@ -19,8 +19,8 @@ from ..metrics.identification import (
 )
 from ..metrics.pav import FloatArray
 from ..protocol.protocol import Protocol
-from ..results.measurements import Measurements, Row
-from ..results.records import IdentificationRecord
+from ..results.measurements import PRESENT, Measurements, Row
+from ..results.records import RowsRecord, galleries, speakers_of
 from ..results.rows import rows_of
 from .cells import interval_of
 from .groups import by_trial_set
@@ -37,14 +37,28 @@ def percent(rate: float, bounds: Sequence[float] | None = None) -> str:
     return f"{100 * rate:.0f} %{interval}"
 
 
-def counted_once(
-    protocol: Protocol, records: Iterable[IdentificationRecord]
-) -> list[IdentificationRecord]:
+def is_mixed(record: RowsRecord) -> bool:
+    """Whether the galleries are of several genders."""
+    return len(record.facts.get("genders", ())) > 1
+
+
+def speakers_size(record: RowsRecord) -> int:
+    """Return the size of the galleries of single speakers."""
+    size: int = record.measurements.select(speaker=PRESENT).values("gallery")[0]
+    return size
+
+
+def speakers_chance(record: RowsRecord) -> float:
+    """Return the chance level of the rates of single speakers."""
+    return float(min(record.facts["rank"] / speakers_size(record), 1.0))
+
+
+def counted_once(protocol: Protocol, records: Iterable[RowsRecord]) -> list[RowsRecord]:
     """Leave out records whose tests are also those of another one of the same attack: of trial sets
     that another one combines, and of genders without weight in averages."""
     names = {(t.data_set.id, t.split, t.gender): t.trials_name for t in protocol.trial_sets()}
 
-    def name(r: IdentificationRecord) -> str:
+    def name(r: RowsRecord) -> str:
         return names[r.condition.data_set, r.condition.split, r.condition.gender]
 
     chosen = []
@@ -57,18 +71,18 @@ def counted_once(
 
 
 def _by_attack(
-    records: Iterable[IdentificationRecord],
-) -> dict[tuple[str, str, str], list[IdentificationRecord]]:
+    records: Iterable[RowsRecord],
+) -> dict[tuple[str, str, str], list[RowsRecord]]:
     """Group records by system, attack model and split."""
 
-    def attack(record: IdentificationRecord) -> tuple[str, str, str]:
+    def attack(record: RowsRecord) -> tuple[str, str, str]:
         c = record.condition
         return c.system, c.attack_model or "", c.split
 
     return grouped(records, attack)
 
 
-def identified(records: Iterable[IdentificationRecord]) -> dict[tuple[str, str, str], Row]:
+def identified(records: Iterable[RowsRecord]) -> dict[tuple[str, str, str], Row]:
     """Average over the trial sets of each system, attack model and split; of those whose records
     share a size and a rank.
 
@@ -83,21 +97,25 @@ def identified(records: Iterable[IdentificationRecord]) -> dict[tuple[str, str, 
     """
     rates: dict[tuple[str, str, str], Row] = {}
     for attack, of_attack in _by_attack(records).items():
-        sizes = set.intersection(*({n for n in r.sizes if 1 < n <= 20} for r in of_attack))
-        singled = set.intersection(*(set(r.singling_out.sizes) for r in of_attack))
-        ranks = {r.rank for r in of_attack}
+        sizes, singled = (
+            set.intersection(*({*galleries(r, metric).values("gallery")} for r in of_attack))
+            for metric in ("linkage", "singling_out")
+        )
+        sizes = {n for n in sizes if 1 < n <= 20}
+        facts = [r.facts for r in of_attack]
+        ranks = {of["rank"] for of in facts}
         if sizes and len(ranks) == 1:
             (rank,), size = ranks, max(sizes)
-            utterances = [r.enrollment_utterances for r in of_attack]
-            enrolled = sum(r.n_enrolled for r in of_attack)
+            utterances = [of.get("enrollment_utterances", 0) for of in facts]
+            enrolled = sum(of["n_enrolled"] for of in facts)
             rates[attack] = {
                 **_average(of_attack, "linkage", size),
                 "rank": rank,
                 "chance": min(rank / size, 1),
-                "n_tests": sum(r.n_tests for r in of_attack),
-                "length": max(r.length for r in of_attack),
+                "n_tests": sum(of["n_tests"] for of in facts),
+                "length": max(of["length"] for of in facts),
                 "enrollment": sum(utterances) / enrolled if all(utterances) else None,
-                "mixed": any(len(r.genders) > 1 for r in of_attack),
+                "mixed": any(is_mixed(r) for r in of_attack),
                 "singled_out": _average(of_attack, "singling_out", max(singled))
                 if singled
                 else None,
@@ -105,7 +123,7 @@ def identified(records: Iterable[IdentificationRecord]) -> dict[tuple[str, str, 
     return rates
 
 
-def _average(records: Sequence[IdentificationRecord], metric: str, size: int) -> dict[str, Any]:
+def _average(records: Sequence[RowsRecord], metric: str, size: int) -> dict[str, Any]:
     """Average the rates of trial sets in galleries of a size, weighted by tests, or by speakers who
     are singled out.
 
@@ -125,7 +143,7 @@ def _average(records: Sequence[IdentificationRecord], metric: str, size: int) ->
     for r, row, weight in zip(records, rows, weights, strict=True):
         bounds = np.array([row["low"], row["high"]])
         distances = np.abs(bounds - row["value"]) * weight / sum(weights)
-        speakers = {s.speaker for s in r.speakers}
+        speakers = {*r.measurements.values("speaker")}
         shared = [g for g in groups if not speakers or not g[0] or g[0] & speakers]
         groups = [g for g in groups if g not in shared]
         for others, more in shared:
@@ -162,7 +180,7 @@ class Overlap:
         return value, low, high
 
 
-def worst_protected(records: Iterable[IdentificationRecord]) -> Row | None:
+def worst_protected(records: Iterable[RowsRecord]) -> Row | None:
     """Find the speaker of anonymized speech who is found most often above chance, as groups of
     trial sets differ in size; of several, the one with the fewest tests; None without speakers.
 
@@ -173,10 +191,11 @@ def worst_protected(records: Iterable[IdentificationRecord]) -> Row | None:
         speakers of its `record` with this rate; `among`, that of all rates that the highest was
         chosen from; and `alike`, whether all of them are this rate.
     """
-    speakers = [(s, r) for r in records if not r.condition.is_original for s in r.speakers]
+    attacks = (r for r in records if not r.condition.is_original)
+    speakers = [(s, r) for r in attacks for s in speakers_of(r)]
     if not speakers:
         return None
-    above = ((s.linkage - r.speakers_chance, -s.n_tests) for s, r in speakers)
+    above = ((s.linkage - speakers_chance(r), -s.n_tests) for s, r in speakers)
     _, (worst, record) = max(zip(above, speakers, strict=True), key=lambda pair: pair[0])
     low, high = wilson_interval(worst.linkage, worst.n_tests)
     return {
@@ -185,34 +204,33 @@ def worst_protected(records: Iterable[IdentificationRecord]) -> Row | None:
         "low": low,
         "high": high,
         "n_tests": worst.n_tests,
-        "chance": record.speakers_chance,
+        "chance": speakers_chance(record),
         "record": record,
-        "tied": sum(s.linkage == worst.linkage for s in record.speakers),
+        "tied": sum(s.linkage == worst.linkage for s in speakers_of(record)),
         "among": len(speakers),
         "alike": all(s.linkage == worst.linkage for s, _ in speakers),
     }
 
 
-def mean_halves(records: Iterable[IdentificationRecord]) -> tuple[float, float] | None:
+def mean_halves(records: Iterable[RowsRecord]) -> tuple[float, float] | None:
     """Average `split_halves` over records whose speakers differ in the first half; None without
     any."""
-    halves = [split_halves(r.speakers) for r in records if len({s.first for s in r.speakers}) > 1]
+    of_records = map(speakers_of, records)
+    halves = [split_halves(of) for of in of_records if len({s.first for s in of}) > 1]
     if not halves:
         return None
     first, second = np.mean(halves, axis=0)
     return float(first), float(second)
 
 
-def overlaps(
-    records: Iterable[IdentificationRecord], *, of_systems: bool = False
-) -> Iterator[Overlap]:
+def overlaps(records: Iterable[RowsRecord], *, of_systems: bool = False) -> Iterator[Overlap]:
     """Compare the speakers found by two attack models or, with `of_systems`, in two systems; not
     where ties make the quarter found most often more than half of them."""
     chances: dict[tuple[str, str], list[float]] = {}
     values: dict[tuple[str, str], list[FloatArray]] = {}
     people: dict[tuple[str, str], set[tuple[object, str]]] = {}
-    for key, of_set in by_trial_set(r for r in records if r.speakers).items():
-        linkage = [{s.speaker: s.linkage for s in r.speakers} for r in of_set]
+    for key, of_set in by_trial_set(filter(speakers_of, records)).items():
+        linkage = [{s.speaker: s.linkage for s in speakers_of(r)} for r in of_set]
         shared = sorted(set.intersection(*map(set, linkage)))
         if len(shared) < 2:
             continue

@@ -18,8 +18,8 @@ from ..results.arrays import StoredArrays
 from ..results.measurements import Measurements, Row
 from ..results.record_files import made_by_user
 from ..results.records import (
-    IdentificationRecord,
     Results,
+    RowsRecord,
     VerificationRecord,
     merge,
 )
@@ -201,7 +201,7 @@ class ReportData:
         return main_split(self.protocol, self.results.verification)
 
     @functools.cached_property
-    def counted_identification(self) -> list[IdentificationRecord]:
+    def counted_identification(self) -> list[RowsRecord]:
         """The records of identification without those whose tests are in another one, too."""
         return counted_once(self.protocol, self.results.identification)
 

@@ -205,7 +205,7 @@ def identification_sentences(data: ReportData) -> list[str]:
 
 def _largest(data: ReportData) -> list[str]:
     """Say which groups the data allow if they are smaller than those that people ask about."""
-    largest = max((r.n_enrolled for r in data.results.identification), default=_LARGE)
+    largest = max((r.facts["n_enrolled"] for r in data.results.identification), default=_LARGE)
     if largest >= _LARGE:
         return []
     return [

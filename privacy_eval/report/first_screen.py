@@ -9,13 +9,13 @@ from ..errors import abbreviate, counted
 from ..metrics import NO_WIDTH, NO_WIDTH_NOTE, Metric, describe
 from ..metrics.caveats import LEVEL
 from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
-from ..numbers.identification import rate_of
+from ..numbers.identification import is_mixed, rate_of, speakers_size
 from ..numbers.means import averaged_conditions
 from ..numbers.rankings import rank
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
 from ..results.measurements import PRESENT, Row
-from ..results.records import Results
+from ..results.records import Results, speakers_of
 from ..tree.conditions import Condition
 from ..version import __version__
 from .attackers_in_words import AttackersInWords, attackers_in_words
@@ -370,14 +370,14 @@ def _worst(data: ReportData, system: str) -> Iterator[str]:
         record, tied = worst["record"], worst["tied"]
         who, tests = f"speaker {worst['speaker']}", counted(worst["n_tests"], "test")
         if tied > 1:
-            who = f"{'all ' * (tied == len(record.speakers))}{tied} speakers alike"
+            who = f"{'all ' * (tied == len(speakers_of(record)))}{tied} speakers alike"
             tests = f"at least {tests} each"
         chosen = f"; {_highest_of(worst['among'])}" * (not (tied > 1 and worst["alike"]))
         attack = data.protocol.attack(record.condition.attack_model or "").phrase
         yield (
             f"Worst protected under the challenge's attack models: {who} "
             f"({_set(data, record.condition)}), found {rate_of(worst)} of the time in "
-            f"{group_text(record.speakers_size, mixed=len(record.genders) > 1)} by the {attack} "
+            f"{group_text(speakers_size(record), mixed=is_mixed(record))} by the {attack} "
             f"attacker, in {tests}{chosen}."
         )
         return

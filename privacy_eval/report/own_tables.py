@@ -9,10 +9,10 @@ from ..choices import SITUATIONS, grouped
 from ..metrics import describe
 from ..metrics.identification import SpeakerLinkage
 from ..numbers.disclosures import inferred
-from ..numbers.identification import mean_halves, overlaps
+from ..numbers.identification import mean_halves, overlaps, speakers_size
 from ..numbers.report_data import ReportData
 from ..results.measurements import PRESENT
-from ..results.records import IdentificationRecord, Results, RowsRecord
+from ..results.records import Results, RowsRecord, speakers_of
 from .disclosures_in_words import OVERLAP, overlap_notes
 from .split_tables import table_of_records, value_text
 from .table import AMONG_MANY, INFERENCE, LEAST_PROTECTED, Column, Key, Table, aligned, nonempty
@@ -82,16 +82,16 @@ def speakers_table(data: ReportData, title: str) -> Table:
 
 def identification_speakers_table(data: ReportData, title: str) -> Table:
     """The most often found speakers of every trial set and attack model, hidden in averages."""
-    records = [r for r in data.results.identification if r.speakers]
+    records = [r for r in data.results.identification if speakers_of(r)]
 
-    def rows(r: IdentificationRecord) -> Iterator[Key]:
-        for of_rate in _most_often_found(r.speakers):
+    def rows(r: RowsRecord) -> Iterator[Key]:
+        for of_rate in _most_often_found(speakers_of(r)):
             tied = len(of_rate) > 1
             who = f"{len(of_rate)} speakers alike" if tied else of_rate[0].speaker
             rates = zip(*((s.linkage, s.first, s.second) for s in of_rate), strict=True)
             percent = (_span(f"{100 * v:.1f}" for v in sorted(values)) for values in rates)
             tests = _span(map(str, sorted(s.n_tests for s in of_rate)))
-            yield str(r.speakers_size), who, tests, *percent
+            yield str(speakers_size(r)), who, tests, *percent
 
     columns = [Column("N", align="r", sparse=True), Column("Speaker", align="l")]
     columns += aligned("r", "Tests", "Found, %", "Tests 1, 3, ...", "Tests 2, 4, ...")

@@ -18,7 +18,7 @@ from ..metrics.caveats import marked_text
 from ..metrics.identification import singling_out_chance
 from ..numbers.cells import interval_of, system_column
 from ..numbers.disclosures import inferred_attributes, speech_amounts
-from ..numbers.identification import percent, rate_of
+from ..numbers.identification import is_mixed, percent, rate_of, speakers_size
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.measurements import Row
@@ -230,7 +230,7 @@ def _worst(data: ReportData, system: str, average: float) -> Iterator[str]:
     who, tests = "person is", counted(worst["n_tests"], "test")
     if tied > 1:
         who, tests = f"{tied} people are each", f"at least {tests} each"
-    group = group_text(record.speakers_size, mixed=len(record.genders) > 1)
+    group = group_text(speakers_size(record), mixed=is_mixed(record))
     yield (
         f"{system}: the least protected {who} found {rate_of(worst)} of the time in {group}, "
         f"in {tests} (chosen as the worst of {worst['among']} results, one for each person and "
@@ -311,7 +311,7 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         result = f"{rate_of(out)}{without}; a rule that knows nothing: {chance:.0f} %"
         yield "singling out", how, result
     if not singled:
-        why = {r.singling_out.refused for r in data.results.identification} - {""}
+        why = {r.facts.get("refused", "") for r in data.results.identification} - {""}
         how = f"because {'; '.join(sorted(why)) or 'the test sets share no size of a group'}"
         how = how if data.results.identification else "it needs stage 7 of the recipe"
         yield "singling out", f"not measured: {how}", "nothing can be said"
@@ -456,7 +456,7 @@ def _amount(data: ReportData, evidence: Evidence) -> Iterator[str]:
             f"time ({counted(a.speakers, 'speaker')}"
             f"{f'; {a.of}' if a.of else ''})."
         )
-    lengths = [r.length for r in data.results.identification]
+    lengths = [r.facts["length"] for r in data.results.identification]
     text = "Not measured: it needs --sentences, such as 1,2,3,5."
     if lengths:
         text = (

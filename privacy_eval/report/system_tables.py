@@ -20,6 +20,7 @@ from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind
 from ..metrics.identification import OF_SPEAKERS, singling_out_chance
 from ..numbers.cells import interval_of
 from ..numbers.groups import lacking_groups
+from ..numbers.identification import is_mixed
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import CHALLENGE_ATTACKERS
 from ..results.measurements import PRESENT, WHOLE, Measurements, Row, metric_of
@@ -273,19 +274,19 @@ def _of_galleries(rows: Measurements, data: ReportData) -> Part:
     ]
     if any(row["value"] in (0.0, 1.0) and "low" in row for row in rows):
         notes.append(OF_SPEAKERS)
-    if left_out := sum(r.not_enrolled for r in records):
+    if left_out := sum(r.facts["not_enrolled"] for r in records):
         notes.append(f"{left_out} trial speakers of all rows are not enrolled and left out")
-    if any(len(r.genders) > 1 for r in records):
+    if any(map(is_mixed, records)):
         notes.append("Groups are of both genders")
     usual = {model.backend for model in data.protocol.asv_models} or {"plda"}
     if others := sorted({str(r.provenance.get("backend", "plda")) for r in records} - usual):
         usual_names = " or ".join(sorted(usual)).replace("plda", "PLDA")
         notes.append(f"Scored by {' and '.join(others)} instead of {usual_names}")
-    if more := [r for r in records if r.distractors]:
-        least, most = (f(r.n_distractors for r in more) for f in (min, max))
+    if more := [r.facts for r in records if "distractors" in r.facts]:
+        least, most = (f(of.get("n_distractors", 0) for of in more) for f in (min, max))
         notes.append(
             f"Of the enrolled speakers {least}{f' to {most}' * (most > least)} are distractors of "
-            f"{', '.join(sorted({r.distractors for r in more}))}"
+            f"{', '.join(sorted({of['distractors'] for of in more}))}"
         )
     return rows, {"chance": ", ".join(chance), "highest": highest}, notes
 
@@ -293,7 +294,7 @@ def _of_galleries(rows: Measurements, data: ReportData) -> Part:
 def _of_singling_out(rows: Measurements, data: ReportData) -> Part:
     """Say what singling out by chance reaches, and where it is refused."""
     chance = singling_out_chance(sorted(rows.values("gallery")))
-    refused = Counter(r.singling_out.refused for r in data.results.identification)
+    refused = Counter(r.facts.get("refused", "") for r in data.results.identification)
     notes = [f"Not computed in {counted(n, 'row')}: {why}" for why, n in refused.items() if why]
     return rows, {"chance": ", ".join(f"{100 * p:.1f}" for p in chance)}, notes
 
@@ -301,7 +302,7 @@ def _of_singling_out(rows: Measurements, data: ReportData) -> Part:
 def _of_groups(rows: Measurements, data: ReportData) -> Part:
     """Say what of identification by groups is not rank 1 of one gender."""
     records, ranks = data.results.identification, sorted({*rows.values("rank")})
-    notes = ["Galleries are of both genders"] * any(len(r.genders) > 1 for r in records)
+    notes = ["Galleries are of both genders"] * any(map(is_mixed, records))
     if ranks != [1]:
         notes.append(f"Found: among the {' or '.join(map(str, ranks))} highest scores")
     return rows, {}, notes

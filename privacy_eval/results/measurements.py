@@ -118,7 +118,7 @@ _PERCENT: Mapping[str, Any] = {"percent": True, "counted": True, "decimals": 2}
 
 _FURTHER: Mapping[str, Metric] = MappingProxyType(
     {
-        **{k: Metric("scores", "fraction", n, **_PERCENT) for k, n in _RATES.items()},
+        **{k: Metric("scores", "fraction", n, range=(0, 1), **_PERCENT) for k, n in _RATES.items()},
         **{k: Metric("scores", "fraction", n, percent=True, decimals=1) for k, n in _GAPS.items()},
         **{k: Metric("scores", "", n, decimals=2) for k, n in _RATIOS.items()},
         "attribute_bits": Metric("scores", "bit", "information on attributes", decimals=2),

@@ -57,7 +57,6 @@ WithArrays = TypeVar(
     "WithArrays",
     "records.VerificationRecord",
     "records.RowsRecord",
-    "records.IdentificationRecord",
 )
 
 #: The fingerprint of results.json and the files beside it.

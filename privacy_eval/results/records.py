@@ -57,7 +57,7 @@ from ..metrics.groups import (
     GroupValues,
     TargetStratum,
 )
-from ..metrics.identification import GroupLinkage, SinglingOutCurve, SpeakerLinkage
+from ..metrics.identification import HALVES, SpeakerLinkage
 from ..metrics.llr import categorical_tag
 from ..metrics.printed import Printed
 from ..metrics.registry import Kind
@@ -418,115 +418,6 @@ class VerificationRecord(Record):
         return _select_variant(self.zebra_tag, variant, None)
 
 
-@dataclass(frozen=True)
-class IdentificationRecord(Record):
-    """Rates at which the speakers of a trial set are identified in galleries.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-        Of the galleries, the right speaker included.
-    linkage : tuple of float
-        Probability that the right speaker is identified, by size.
-    intervals : tuple of (float, float)
-        95 % bounds over test speakers, by size; empty without a bootstrap.
-    rank : int
-        Number of top scores among which the right speaker counts as identified.
-    length : int
-        Utterances that a test averages.
-    n_tests, n_test_speakers, n_enrolled : int
-    enrollment_utterances : int
-        Of all enrolled speakers; 0 if unknown.
-    not_enrolled, utterances_left_out : int
-        Test speakers who are not enrolled; utterances that are in no test.
-    speakers_size : int
-        Size of the galleries of `speakers`; 0 where none was small enough.
-    speakers : tuple of SpeakerLinkage
-        Those with enough tests, the most often identified first.
-    distractors : str
-        Data set of more enrolled speakers; "" for none.
-    n_distractors : int
-        Of `n_enrolled`.
-    genders : tuple of str
-        Of the gallery, sorted; empty if unknown.
-    singling_out : SinglingOutCurve
-        Of the speakers who are enrolled and tested.
-    groups : mapping
-        By column of metadata, then by group of speakers: rates in the group's own gallery.
-    curves, curves_sha256 : str or None
-        File of the tests' ranks (.npz) below `records/`, and its digest.
-    """
-
-    identity_columns = ("enrollment", "trial", "attacker")
-    least_counts = {
-        **dict.fromkeys(("rank", "length", "n_tests", "n_test_speakers", "n_enrolled"), 1),
-        **dict.fromkeys(("utterances_left_out", "not_enrolled", "n_distractors"), 0),
-        "enrollment_utterances": 0,
-    }
-
-    sizes: tuple[int, ...]
-    linkage: tuple[float, ...]
-    intervals: tuple[tuple[float, ...], ...]
-    rank: int
-    length: int
-    n_tests: int
-    n_test_speakers: int
-    n_enrolled: int
-    not_enrolled: int
-    utterances_left_out: int
-    speakers_size: int = 0
-    speakers: tuple[SpeakerLinkage, ...] = ()
-    distractors: str = ""
-    n_distractors: int = 0
-    genders: tuple[str, ...] = ()
-    singling_out: SinglingOutCurve = SinglingOutCurve()
-    enrollment_utterances: int = 0
-    curves: str | None = None
-    curves_sha256: str | None = None
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    groups: Annotated[Mapping[str, Mapping[str, GroupLinkage]], SPARSE] = field(
-        default_factory=dict
-    )
-
-    @property
-    def speakers_chance(self) -> float:
-        """Chance level of the rates of `speakers`."""
-        return min(self.rank / self.speakers_size, 1.0)
-
-    def chance(self) -> list[float]:
-        """Return the chance level of the linkage, by size."""
-        return [min(self.rank / size, 1.0) for size in self.sizes]
-
-    def check_values(self, where: str) -> None:
-        _check_galleries(self, [self.speakers_size] if self.speakers else [], where)
-        for speaker in self.speakers:
-            check_name(speaker.speaker, f"{where}: speakers")
-        singled = self.singling_out
-        for text in filter(None, (self.distractors, singled.refused, *self.genders)):
-            check_name(text, where)
-        if 0 < self.enrollment_utterances < self.n_enrolled:
-            raise PrivacyEvalError(
-                f"{where}: enrollment_utterances must be at least n_enrolled ({self.n_enrolled})"
-            )
-        if self.n_distractors >= self.n_enrolled:
-            raise PrivacyEvalError(
-                f"{where}: n_distractors must be less than n_enrolled ({self.n_enrolled})"
-            )
-        fits = all(2 <= size <= singled.n_speakers for size in singled.sizes)
-        is_whole = len(singled.intervals) in (0, len(singled.sizes))
-        if len(singled.values) != len(singled.sizes) or not fits or not is_whole:
-            raise PrivacyEvalError(f"{where}: singling_out: expected a value for every size")
-        rates = [p for s in self.speakers for p in (s.linkage, s.first, s.second)]
-        bounds = [b for i in self.intervals for b in i]
-        if any(not 0 <= p <= 1 for p in (*self.linkage, *bounds, *rates, *singled.values)):
-            raise PrivacyEvalError(f"{where}: linkage: a probability is not within 0 to 1")
-        _check_bounds((*self.intervals, *singled.intervals), where)
-        _check_rates(itertools.chain(*singled.intervals), where)
-        for column, groups in self.groups.items():
-            for of in groups.values():
-                _check_group_linkage(of, f"{where}: {column}")
-
-
 #: Types of the entries of rows, and those that are numbers.
 _NUMBERS = ("value", "low", "high", "se", "p")
 #: What values of columns are called by their type; those of other columns may be of any.
@@ -648,6 +539,41 @@ def _check_similarity(record: RowsRecord, where: str) -> None:
         raise PrivacyEvalError(f"{where}: drawn: expected one of {', '.join(VERDICTS)}")
 
 
+def _check_identification(record: RowsRecord, where: str) -> None:
+    """Check the numbers of speakers, and the sizes of galleries."""
+    of, n_enrolled = record.facts, record.facts["n_enrolled"]
+    if 0 < of.get("enrollment_utterances", 0) < n_enrolled:
+        text = f"enrollment_utterances must be at least n_enrolled ({n_enrolled})"
+        raise PrivacyEvalError(f"{where}: {text}")
+    if of.get("n_distractors", 0) >= n_enrolled:
+        raise PrivacyEvalError(
+            f"{where}: n_distractors must be less than n_enrolled ({n_enrolled})"
+        )
+    sizes = record.measurements.select(metric="linkage", group_by=None).values("gallery")
+    if any(not 1 <= size <= n_enrolled for size in sizes):
+        raise PrivacyEvalError(f"{where}: a gallery size is not within 1 to {n_enrolled}")
+    if any("value" not in row for row in galleries(record)):
+        raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
+    for row in record.measurements.select(metric="singling_out"):
+        if not 2 <= row["gallery"] <= row["n_speakers"]:
+            raise PrivacyEvalError(f"{where}: singling_out: a gallery of another size")
+
+
+def galleries(record: RowsRecord, metric: str = "linkage") -> Measurements:
+    """Return the rates of a record of identification by size of the gallery."""
+    return record.measurements.select(metric=metric, speaker=None, group_by=None)
+
+
+def speakers_of(record: RowsRecord) -> list[SpeakerLinkage]:
+    """Return the rates of speakers in galleries of one size, in the order of the record."""
+    found = []
+    for (name,), rows in record.measurements.select(speaker=PRESENT).groups("speaker").items():
+        of = {row.get("fold"): row["value"] for row in rows}
+        halves = (of.get(half, of[None]) for half in HALVES)
+        found.append(SpeakerLinkage(name, rows[0]["n_tests"], of[None], *halves))
+    return found
+
+
 _OF_SET = ("data_set", "split", "gender")
 _UTTERANCES = {"n_utterances": Fact(int, 1), "utterances_left_out": Fact(int)}
 
@@ -708,6 +634,23 @@ KINDS: Mapping[str, RecordKind] = {
         ("trial", "source"),
         _OF_SET,
         check=_check_measures,
+    ),
+    # Rates in galleries by size: of all speakers, of single ones, also in halves of their tests,
+    # and of groups in their own; of singling out, unless `refused`; `length`: utterances of a test.
+    "identification": RecordKind(
+        {"linkage": ("rank", "n_speakers"), "singling_out": ("gallery", "value", "n_speakers")},
+        {
+            **dict.fromkeys(
+                ("rank", "length", "n_tests", "n_speakers", "n_enrolled"), Fact(int, 1)
+            ),
+            **dict.fromkeys(("utterances_left_out", "not_enrolled"), Fact(int)),
+            **dict.fromkeys(("n_distractors", "enrollment_utterances"), Fact(int, 0, False)),
+            **dict.fromkeys(("distractors", "refused"), Fact(str, is_needed=False)),
+            "genders": Fact(tuple[str, ...], is_needed=False),
+        },
+        ("enrollment", "trial", "attacker"),
+        _OF_SET,
+        check=_check_identification,
     ),
     # Error rates by the number of sentences of a test, and their seconds.
     "amounts": RecordKind(
@@ -948,7 +891,7 @@ def _select_variant(stored: Mapping[str, T], variant: str, default: T) -> T:
     return next(iter(stored.values()))
 
 
-AnyRecord = VerificationRecord | IdentificationRecord | RowsRecord
+AnyRecord = VerificationRecord | RowsRecord
 
 
 @dataclass(frozen=True)
@@ -980,7 +923,7 @@ class Results(Printed):
     recognition: tuple[RowsRecord, ...] = ()
     utility: tuple[RowsRecord, ...] = ()
     similarity: tuple[RowsRecord, ...] = ()
-    identification: tuple[IdentificationRecord, ...] = ()
+    identification: tuple[RowsRecord, ...] = ()
     not_evaluated: tuple[str, ...] = ()
     emotion: tuple[RowsRecord, ...] = ()
     measures: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
@@ -1255,8 +1198,7 @@ class Results(Printed):
 #: Kinds of records by the field of `Results` that holds them.
 RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
     "verification": VerificationRecord,
-    **dict.fromkeys(("recognition", "utility", "similarity"), RowsRecord),
-    "identification": IdentificationRecord,
+    **dict.fromkeys(("recognition", "utility", "similarity", "identification"), RowsRecord),
     **dict.fromkeys(("emotion", "measures", "amounts", "attributes", "audio", "rows"), RowsRecord),
 }
 
@@ -1381,26 +1323,6 @@ def _check_group_values(
     _check_bounds(intervals.values(), where)
     rates = (getattr(v, key) for v in values for key in GROUP_METRICS)
     _check_rates(itertools.chain(rates, *intervals.values()), where)
-
-
-def _check_galleries(
-    of: IdentificationRecord | GroupLinkage, more: Iterable[int], where: str
-) -> None:
-    """Check the sizes of galleries, with `more` of them, and that each has a rate."""
-    n_sizes = len(of.sizes)
-    if len(of.linkage) != n_sizes or len(of.intervals) not in (0, n_sizes):
-        raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
-    if any(not 1 <= size <= of.n_enrolled for size in (*of.sizes, *more)):
-        raise PrivacyEvalError(f"{where}: a gallery size is not within 1 to {of.n_enrolled}")
-
-
-def _check_group_linkage(of: GroupLinkage, where: str) -> None:
-    """Check the rates of a group in its own galleries."""
-    for name in ("n_tests", "n_test_speakers", "n_enrolled"):
-        _check_count(getattr(of, name), 0, f"{where}: {name}")
-    _check_galleries(of, [], where)
-    _check_bounds(of.intervals, where)
-    _check_rates((*of.linkage, *itertools.chain(*of.intervals)), where)
 
 
 def _check_group_errors(of: GroupErrors, groups: Collection[str], where: str) -> None:

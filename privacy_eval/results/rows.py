@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -109,37 +108,6 @@ def _of_errors(column: str, errors: GroupErrors) -> Rows:
                 yield _row(key, value, **place, n_groups=both)
 
 
-def _identification(record: Record) -> Rows:
-    shared = {"rank": record.rank, "n_speakers": record.n_test_speakers}
-    singled, size = record.singling_out, {"gallery": record.speakers_size}
-    yield from _by_size("linkage", record.sizes, record.linkage, record.intervals, **shared)
-    of_singled = singled.sizes, singled.values, singled.intervals
-    yield from _by_size("singling_out", *of_singled, n_speakers=singled.n_speakers)
-    for of in record.speakers:
-        counts = {"n_tests": of.n_tests, "n_speakers": 1, "rank": record.rank}
-        yield _row("linkage", of.linkage, **size, speaker=of.speaker, **counts)
-    for column, groups in record.groups.items():
-        for name, rates in groups.items():
-            counts = {"n_tests": rates.n_tests, "n_enrolled": rates.n_enrolled}
-            place = {"group_by": column, "group": name, "n_speakers": rates.n_test_speakers}
-            of_group = {**shared, **place, **counts}
-            yield from _by_size("linkage", rates.sizes, rates.linkage, rates.intervals, **of_group)
-            if not rates.sizes:
-                yield _row("linkage", None, **of_group)
-
-
-def _by_size(
-    metric: str,
-    sizes: Iterable[int],
-    rates: Iterable[float],
-    intervals: Iterable[Sequence[float]],
-    **more: Any,
-) -> Rows:
-    """Yield each rate of a curve over sizes of galleries."""
-    for size, rate, bounds in itertools.zip_longest(sizes, rates, intervals):
-        yield _row(metric, rate, bounds, gallery=size, **more)
-
-
 def _of_few(record: Record) -> dict[str, str]:
     """Return the caveat of a classifier of few speakers."""
     few = few_speakers(record.facts["classes"]) if record.kind == "attributes" else None
@@ -160,6 +128,5 @@ def _rows(record: Record) -> Rows:
 #: What records hold beside their metrics.
 _KINDS: Mapping[str, Callable[[Any], Rows]] = {
     "VerificationRecord": _verification,
-    "IdentificationRecord": _identification,
     "RowsRecord": _rows,
 }

@@ -16,14 +16,13 @@ from ..protocol.protocol import Protocol
 from ..version import __version__
 from .record_caveats import confirmed_notes, utility_notes
 from .records import (
-    IdentificationRecord,
     Results,
     RowsRecord,
     VerificationRecord,
     input_of,
 )
 
-_OfVectors = VerificationRecord | RowsRecord | IdentificationRecord
+_OfVectors = VerificationRecord | RowsRecord
 
 
 def signature(results: Results, *, variant: Variant | None = None) -> str:

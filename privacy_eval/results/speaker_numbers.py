@@ -49,8 +49,10 @@ def _ordered(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     whole = of_speakers.pop("", [])
 
     def order(speaker: str) -> tuple[object, ...]:
-        values = {row["metric"]: row.get("value") or 0.0 for row in of_speakers[speaker]}
-        found = values.get("deid", 0.0), -values.get("linkability", 0.0)
+        rows = reversed(of_speakers[speaker])
+        values = {row["metric"]: row.get("value") or 0.0 for row in rows}
+        signs = {"deid": 1, "linkability": -1, "linkage": -1}
+        found = [sign * values.get(metric, 0.0) for metric, sign in signs.items()]
         return *found, *_by_name(speaker)
 
     return [*whole, *(row for s in sorted(of_speakers, key=order) for row in of_speakers[s])]

@@ -12,10 +12,10 @@ are taken together.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import chain, product
+from itertools import chain, product, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from ..asv.inputs import Enrollment
     from ..io.vectors import Vectors
     from ..metrics.amount import AmountCurve
+    from ..metrics.identification import GroupLinkage
     from ..metrics.trials import Trials
-    from ..results.records import IdentificationRecord
 
 #: Kinds of `MissingInput`.
 LABELS, CLASSES = "labels of speakers", "two labels, each of two speakers"
@@ -72,6 +72,55 @@ _GALLERIES, _AMOUNTS, _ATTRIBUTES = 3, 2, 1
 
 #: Files of a data folder that tell durations, the first that is there: of audio, its headers.
 _DURATIONS = ("utt2dur", "wav.scp")
+
+
+#: Attributes of `Identification` that its record has.
+_ALIKE = (
+    *("rank", "length", "n_enrolled", "enrollment_utterances", "utterances_left_out"),
+    "n_distractors",
+)
+
+
+def identification_rows(
+    found: Identification, groups: Mapping[str, Mapping[str, GroupLinkage]]
+) -> Iterator[dict[str, Any]]:
+    """Yield rates in galleries, of singling out, of single speakers and halves of their tests, and
+    of groups by column of metadata."""
+    from ..metrics.identification import HALVES
+
+    shared, singled = {"rank": found.rank}, found.singling_out
+    of_all = {**shared, "n_speakers": len(found.test_speakers)}
+    bounds = [(i.low, i.high) for i in found.bounds]
+    yield from _by_size("linkage", found.sizes, found.linkage.tolist(), bounds, **of_all)
+    of_singled = singled.sizes, singled.values, singled.intervals
+    yield from _by_size("singling_out", *of_singled, n_speakers=singled.n_speakers)
+    for of in found.speakers():
+        place = {"gallery": found.speakers_size, "speaker": of.speaker, **shared}
+        counts = {"n_tests": of.n_tests, "n_speakers": 1}
+        yield {"metric": "linkage", "value": of.linkage, **place, **counts}
+        for half, value in zip(HALVES, (of.first, of.second), strict=True):
+            yield {"metric": "linkage", "value": value, **place, "fold": half, "n_speakers": 1}
+    for column, named in groups.items():
+        for name, rates in named.items():
+            counts = {"n_tests": rates.n_tests, "n_enrolled": rates.n_enrolled}
+            place = {"group_by": column, "group": name, "n_speakers": rates.n_test_speakers}
+            of_group = {**shared, **place, **counts}
+            yield from _by_size("linkage", rates.sizes, rates.linkage, rates.intervals, **of_group)
+            if not rates.sizes:
+                yield {"metric": "linkage", **of_group}
+
+
+def _by_size(
+    metric: str,
+    sizes: Iterable[int],
+    rates: Iterable[float],
+    intervals: Iterable[Sequence[float]],
+    **more: Any,
+) -> Iterator[dict[str, Any]]:
+    """Yield each rate of a curve over sizes of galleries."""
+    for size, rate, bounds in zip_longest(sizes, rates, intervals, fillvalue=None):
+        low, high = bounds or (None, None)
+        yield {"metric": metric, "value": rate, "low": low, "high": high, "gallery": size, **more}
 
 
 @dataclass(frozen=True)
@@ -130,6 +179,7 @@ class _Galleries(Recorded):
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..asv.galleries import GalleryTests
         from ..asv.identification import identified
+        from ..results.measurements import without_blanks
 
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
         more = self.options.distractors
@@ -162,7 +212,17 @@ class _Galleries(Recorded):
             n_speakers = n_own + len(attack.not_enrolled)
             remarks += without_group(labels, self.asv.access.tree, without, n_speakers)
         provenance = {"version": __version__, "backend": self.backend, **made_of.provenance()}
-        record = replace(self._record(attack, genders), provenance=provenance, groups=groups)
+        facts = {
+            **{name: getattr(attack, name) for name in _ALIKE},
+            "n_tests": len(attack.speaker),
+            "n_speakers": len(attack.test_speakers),
+            "not_enrolled": len(attack.not_enrolled),
+            "distractors": self.options.distractors or None,
+            "genders": tuple(sorted(genders)) or None,
+            "refused": attack.singling_out.refused or None,
+        }
+        rows = map(without_blanks, identification_rows(attack, groups))
+        record = self.record_of("identification", rows, facts=facts, provenance=provenance)
         arrays = {
             "speakers": attack.test_speakers,
             "speaker": attack.speaker,
@@ -174,27 +234,6 @@ class _Galleries(Recorded):
         notes = (f"no singling out: {refused}",) if refused else ()
         content = record_content(self.path, record, arrays)
         return Content(content, left_out, tuple(remarks), notes)
-
-    def _record(self, found: Identification, genders: Collection[str]) -> IdentificationRecord:
-        """Compose the record of the condition."""
-        from ..results.records import IdentificationRecord
-
-        alike = (
-            *("sizes", "rank", "length", "n_enrolled", "enrollment_utterances"),
-            *("utterances_left_out", "speakers_size", "n_distractors", "singling_out"),
-        )
-        return IdentificationRecord(
-            self.condition,
-            linkage=tuple(found.linkage.tolist()),
-            intervals=tuple((i.low, i.high) for i in found.bounds),
-            n_tests=len(found.speaker),
-            n_test_speakers=len(found.test_speakers),
-            not_enrolled=len(found.not_enrolled),
-            speakers=found.speakers(),
-            distractors=self.options.distractors or "",
-            genders=tuple(sorted(genders)),
-            **{name: getattr(found, name) for name in alike},
-        )
 
     def _gallery(
         self,

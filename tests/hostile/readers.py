@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 from inputs import LARGEST, TOKENS, json_with_edits, samples_with_edits
 from reference_nnet3 import Net, Reference, write_model
 from second_readings import Plain, plain_array, text_of, unpacked
-from support import ANON, GOLDEN, OTHER_PROTOCOL, ROOT, imported, similarity_record
+from support import ANON, GOLDEN, OTHER_PROTOCOL, ROOT, Galleries, imported, similarity_record
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.compat.zebra import read_tags
@@ -79,7 +79,6 @@ from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.outputs import to_csv, to_speakers_csv
 from privacy_eval.results.record_files import read_record
 from privacy_eval.results.records import (
-    IdentificationRecord,
     Results,
     VerificationRecord,
 )
@@ -552,7 +551,7 @@ def _results() -> Results:
         {"exact": {"deid": 0.9, "gvd_db": -9.5}},
         (SpeakerSimilarity("s1", 0.5, 1.0, 0.5, 0.7, None, 0.1),),
     )
-    identification = IdentificationRecord(
+    identification = Galleries(
         whole.verification[0].condition,
         sizes=(2, 5),
         linkage=(0.9, 0.5),
@@ -564,7 +563,7 @@ def _results() -> Results:
         n_enrolled=5,
         not_enrolled=1,
         utterances_left_out=2,
-    )
+    ).record
     return Results(
         protocol,
         (verification,),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import ANON, declared_table, imported
+from support import ANON, Galleries, declared_table, imported, similarity_record
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics.identification import (
@@ -23,7 +23,7 @@ from privacy_eval.report.disclosures_in_words import identification_sentences
 from privacy_eval.report.figures import identification
 from privacy_eval.report.first_screen import front
 from privacy_eval.report.own_tables import identification_speakers_table
-from privacy_eval.results.records import IdentificationRecord, Results
+from privacy_eval.results.records import Results
 from privacy_eval.tree.conditions import Condition, trial_conditions
 
 PROTOCOL = load_protocol("vpc2020")
@@ -41,15 +41,15 @@ def conditions(system: str = "B1") -> dict[str, Condition]:
     return {str(a.id): found[a.id] for a in PROTOCOL.attack_models if a.id in found}
 
 
-def record(condition: Condition, **values: object) -> IdentificationRecord:
-    made = IdentificationRecord(
+def record(condition: Condition, **values: object) -> Galleries:
+    made = Galleries(
         condition, (2, 5, 10, 16), (0.9, 0.7, 0.34, 0.2), (), 1, 1, 300, 8, 16, 0, 0, 10, SPEAKERS
     )
     return replace(made, **values)  # type: ignore[arg-type]
 
 
-def results(*records: IdentificationRecord) -> Results:
-    found = Results(PROTOCOL, identification=records)
+def results(*galleries: Galleries) -> Results:
+    found = Results(PROTOCOL, identification=tuple(of.record for of in galleries))
     found.check()
     return found
 
@@ -75,10 +75,14 @@ def test_the_worst_protected_is_the_worst_under_any_attack() -> None:
 def test_the_least_de_identified_speaker_is_told_in_words(deid: float, words: str) -> None:
     records = imported(ANON, protocol="vpc2022").similarity
     speaker = SpeakerSimilarity("s9", deid, 0.0, 0.0, 0.0, None, 0.0)
-    made = Results(PROTOCOL, similarity=tuple(replace(r, speakers=(speaker,)) for r in records))
+    similarity = (
+        similarity_record(r.condition, {"challenge": r.values("challenge")}, (speaker,))
+        for r in records
+    )
+    made = Results(PROTOCOL, similarity=tuple(similarity))
     ((_, sentences),) = front(ReportData(made, cells_from_results(made))).answers
     (worst,) = (s for s in sentences if s.startswith("Worst protected"))
-    assert f"{words}, all speakers of the set together by 86.3 % (variant challenge)" in worst
+    assert f"{words}, all speakers of the set together by 86.3 % (variant exact)" in worst
     assert "chosen as the worst of " in worst and "inf" not in worst
 
 
@@ -91,7 +95,7 @@ def test_the_worst_protected_is_found_most_above_chance() -> None:
     large = replace(
         large, speakers_size=20, speakers=(SpeakerLinkage("many", 100, 0.68, 0.68, 0.68),)
     )
-    worst = worst_protected((small, large))
+    worst = worst_protected((small.record, large.record))
     assert worst is not None and (worst["speaker"], worst["value"]) == ("many", 0.68)
 
 
@@ -237,14 +241,15 @@ def test_tests_in_two_trial_sets_are_counted_once(how: str) -> None:
         for gender, n, speakers in (
             ("f", 20, SPEAKERS), ("m", 30, others), ("all", 50, (*SPEAKERS, *others)))
     )  # fmt: skip
-    data = ReportData(Results(protocol, identification=(women, men, everybody)))
+    records = tuple(of.record for of in (women, men, everybody))
+    data = ReportData(Results(protocol, identification=records))
     (rates,) = data.identified.values()
     assert rates["n_tests"] == 50 and interval_of(rates) == pytest.approx(BOUNDS[-1])
     assert "(50 tests, " in identification_sentences(data)[0]
     ((_, answers),) = front(ReportData(data.results, cells_from_results(data.results))).answers
     (worst,) = (s for s in answers if s.startswith("Worst protected"))
     assert "worst of 16 results" in worst
-    (parts,) = ReportData(Results(protocol, identification=(women, men))).identified.values()
+    (parts,) = ReportData(Results(protocol, identification=records[:2])).identified.values()
     assert parts["n_tests"] == 50 and interval_of(parts) != pytest.approx(BOUNDS[-1])
 
 
@@ -334,8 +339,8 @@ def test_no_speakers_no_table() -> None:
         ({"speakers": (replace(SPEAKERS[0], linkage=1.1),)}, "0 to 1"),
         ({"speakers": (replace(SPEAKERS[0], second=-0.1),)}, "0 to 1"),
         ({"speakers": (replace(SPEAKERS[0], speaker="a\x1bb"),)}, "unprintable"),
-        ({"singling_out": replace(SINGLED, values=(0.5,))}, "every size"),
-        ({"singling_out": replace(SINGLED, n_speakers=7)}, "every size"),
+        ({"singling_out": replace(SINGLED, values=(0.5,))}, "singling_out: no value"),
+        ({"singling_out": replace(SINGLED, n_speakers=7)}, "another size"),
         ({"singling_out": replace(SINGLED, values=(0.5, 1.5))}, "0 to 1"),
         ({"singling_out": replace(SINGLED, refused="a\x1bb")}, "unprintable"),
         ({"distractors": "a\x1bb"}, "unprintable"),

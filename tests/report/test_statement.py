@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import B1, B2, cli, imported, ok, write, write_outputs
+from support import B1, B2, Galleries, cli, imported, ok, write, write_outputs
 
 from privacy_eval.metrics.identification import SinglingOutCurve, SpeakerLinkage
 from privacy_eval.numbers.cells import cells_from_results
@@ -14,7 +14,6 @@ from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.report.statement import Evidence, statement_parts
 from privacy_eval.report.tables_and_report import Publication
-from privacy_eval.results.records import IdentificationRecord
 
 NOT_TESTED = "What was not tested, and what follows"
 ATTRIBUTES = {
@@ -89,21 +88,13 @@ def test_the_summary_names_the_attack_that_finds_most() -> None:
     results = imported(B1, system="B1")
     found = {"original": 0.98, "ignorant": 0.2, "lazy-informed": 0.9}
     records = tuple(
-        IdentificationRecord(
+        Galleries(
             r.condition,
             (2, 5),
             (0.95, found[r.condition.attack_model]),
-            (),
-            1,
-            1,
-            300,
-            8,
-            5,
-            0,
-            0,
             speakers_size=5,
             speakers=tuple(speakers),
-        )
+        ).record
         for r in results.verification
         if r.condition.attack_model in found
         and (r.condition.data_set, r.condition.split, r.condition.gender) == ("libri", "test", "f")
@@ -167,9 +158,7 @@ def test_singling_out_that_was_refused_says_why() -> None:
     why = "1 enrolled speakers have the 10 tests needed"
     refused = SinglingOutCurve(n_speakers=1, refused=why)
     (record,) = (
-        IdentificationRecord(
-            *(r.condition, (2, 5), (0.5, 0.2), (), 1, 1, 300, 8, 5, 0, 0), singling_out=refused
-        )
+        Galleries(r.condition, (2, 5), (0.5, 0.2), singling_out=refused).record
         for r in results.verification
         if (r.condition.attack_model, r.place()) == ("ignorant", ("libri", "test", "f"))
     )

@@ -14,7 +14,7 @@ from privacy_eval.numbers.cells import interval_of
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.results.json_store import read_results
-from privacy_eval.results.records import Results, folds_of, line_of
+from privacy_eval.results.records import Results, folds_of, galleries, line_of
 
 EDITIONS = {"vpc2024": ("tree2024", "asv_orig"), "vpc2026_track1": ("tree2026", "asv_ssl")}
 WORDS = {"original": "original", "anonymized": "anon"}
@@ -367,7 +367,9 @@ def stage_7(tree: Path) -> dict[tuple[str, str], list[object]]:
         for s in results.similarity
     }
     for i in results.identification:
-        numbers[i.condition.system, f"{i.condition.name} {i.condition.asv_model}"] = [i.linkage]
+        numbers[i.condition.system, f"{i.condition.name} {i.condition.asv_model}"] = [
+            galleries(i)["value"].tolist()
+        ]
     return numbers
 
 

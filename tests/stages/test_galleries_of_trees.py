@@ -21,15 +21,18 @@ from support import (
     utterances,
     utterances_of,
     vectors_for,
+    with_facts,
 )
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.vectors import write_vectors
+from privacy_eval.numbers.cells import interval_of
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.report.figures import identification as figures
 from privacy_eval.results.json_store import read_results
-from privacy_eval.results.records import IdentificationRecord, Results
+from privacy_eval.results.measurements import without_blanks
+from privacy_eval.results.records import Results, galleries
 
 STAGES = ("asv-scores", "privacy-metrics", "similarity", "identification", "collect")
 
@@ -59,13 +62,14 @@ def test_records_are_those_of_single_files(made: SpeechTree) -> None:
     for record in records.values():
         options = ("--format", "json", "--bootstrap", "20")
         found = json.loads(made.identified(record.condition, *options).out)
-        assert list(record.sizes) == found["sizes"]
-        assert list(record.linkage) == found["linkage"]
+        rows = galleries(record)
+        assert rows["gallery"].tolist() == found["sizes"]
+        assert rows["value"].tolist() == found["linkage"]
         bounds = [[i["low"], i["high"]] for i in found["intervals"]]
-        assert [list(i) for i in record.intervals] == bounds
-        assert record.n_enrolled == found["n_enrolled"]
+        assert [list(interval_of(row)) for row in rows] == bounds
+        assert record.facts["n_enrolled"] == found["n_enrolled"]
         with np.load(made.root / f"exp/privacy_eval/records/{record.curves}") as arrays:
-            assert arrays["beaten"].size == record.n_tests == found["n_tests"]
+            assert arrays["beaten"].size == record.facts["n_tests"] == found["n_tests"]
 
 
 def test_again_nothing_is_written_and_a_change_is_noticed(tree: SpeechTree) -> None:
@@ -84,9 +88,10 @@ def test_other_options_are_other_numbers(tree: SpeechTree) -> None:
     assert tree.run("collect").code == 0
     after = results_of(tree).identification
     for one, two in zip(before, after, strict=True):
-        assert (two.rank, two.intervals) == (2, ())
-        assert all(a <= b for a, b in zip(one.linkage, two.linkage, strict=True))
-        assert two.chance()[-1] == 2 / two.n_enrolled
+        rates = galleries(two)
+        assert two.facts["rank"] == 2 and "low" not in rates.columns
+        both = zip(galleries(one)["value"], rates["value"], strict=True)
+        assert all(a <= b for a, b in both)
 
 
 def test_other_back_ends_need_no_model(tree: SpeechTree) -> None:
@@ -121,10 +126,11 @@ def test_distractors_are_a_data_set_of_the_tree(tree: SpeechTree) -> None:
             *("--distractors-spk2utt", tree.root / "data/train/utt2spk", "--format", "json"),
         )
         found = json.loads(tree.identified(record.condition, *with_train).out)
-        assert (record.n_enrolled, record.n_distractors, record.distractors) == (24, 20, "train")
-        assert record.genders == ()  # those of the distractors are not known
-        assert list(record.linkage) == found["linkage"]
-        assert record.singling_out.refused == found["singling_out"]["refused"] != ""
+        names = ("n_enrolled", "n_distractors", "distractors")
+        assert [record.facts[name] for name in names] == [24, 20, "train"]
+        assert "genders" not in record.facts  # those of the distractors are not known
+        assert galleries(record)["value"].tolist() == found["linkage"]
+        assert record.facts["refused"] == found["singling_out"]["refused"] != ""
     _, note = declared_table(results_of(tree), "identification").notes
     assert "20 are distractors of train" in note
     genders = "".join(f"t{i} {'fm'[i % 2]}\n" for i in range(20))
@@ -134,7 +140,7 @@ def test_distractors_are_a_data_set_of_the_tree(tree: SpeechTree) -> None:
     assert "3 computed" in tree.run("identification", *options).out
     assert tree.run("collect").code == 0
     for record in results_of(tree).identification:
-        assert (record.n_distractors, record.genders) == (10, ("f",))
+        assert [record.facts[n] for n in ("n_distractors", "genders")] == [10, ("f",)]
     tree.training_set("train_anon", MODEL, seed=1)
     refused(tree.run("collect"), f"{ENROLLS}_anon")
     assert "1 computed, 2 current" in tree.run("identification", *options).out
@@ -158,8 +164,9 @@ def test_speakers_are_singled_out_where_there_are_enough_tests(tmp_path: Path) -
     every = csv_rows(tree.root / "exp/privacy_eval/results.csv")
     rows = [r for r in every if r["metric"] == "singling_out"]
     records = results_of(tree).identification
-    assert [r.singling_out.sizes for r in records] == [(2, 4)] * 3
-    assert [float(r["value"]) for r in rows] == [v for r in records for v in r.singling_out.values]
+    singled = [galleries(r, "singling_out") for r in records]
+    assert [of["gallery"].tolist() for of in singled] == [[2, 4]] * 3
+    assert [float(r["value"]) for r in rows] == [v for of in singled for v in of["value"]]
 
 
 def test_utterances_without_vectors_are_left_out_on_request(tree: SpeechTree) -> None:
@@ -172,8 +179,9 @@ def test_utterances_without_vectors_are_left_out_on_request(tree: SpeechTree) ->
     assert tree.run("collect", "--allow-missing").code == 0
     records = {r.condition.trial_set: r for r in results_of(tree).identification}
     whole, less = records[TRIALS], records[f"{TRIALS}_anon"]
-    assert less.n_tests == whole.n_tests - 1
-    assert less.utterances_left_out == whole.utterances_left_out + 1
+    assert less.facts["n_tests"] == whole.facts["n_tests"] - 1
+    name = "utterances_left_out"
+    assert less.facts[name] == whole.facts[name] + 1
     assert "3 current" in tree.run("identification", *allowed).out
 
 
@@ -181,40 +189,41 @@ def test_the_way_to_csv_table_and_figure(made: SpeechTree) -> None:
     results, out = results_of(made), made.root / "exp/privacy_eval"
     every = csv_rows(out / "results.csv")
     rows = [r for r in every if r["metric"] == "linkage" and not r["speaker"]]
-    values = [p for r in results.identification for p in r.linkage]
+    values = [p for r in results.identification for p in galleries(r)["value"]]
     assert [float(r["value"]) for r in rows] == values
     assert all(float(r["low"]) <= float(r["value"]) <= float(r["high"]) for r in rows)
     table = declared_table(results, "identification")
     record = results.identification[0]
-    low, high = record.intervals[-1]
-    cell = f"{100 * record.linkage[-1]:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+    *_, last = galleries(record)
+    cell = "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * last[n] for n in ("value", "low", "high")))
     assert cell in table.rows[0]
     data = read_report_data(ReportSources((out / "results.json",)))
     ignorant, lazy = figures.figures(data)
     (panel,) = (panel for _, _, panel in ignorant.plot.panels())
     own, original, chance = (c for c in panel.curves if not c.fill)
     drawn = next(r for r in results.identification if r.condition.attack_model == "ignorant")
-    assert own.y.tolist() == pytest.approx([100 * p for p in drawn.linkage])
-    assert own.x.tolist() == pytest.approx(np.log10(drawn.sizes).tolist())
+    assert own.y.tolist() == pytest.approx([100 * p for p in galleries(drawn)["value"]])
+    assert own.x.tolist() == pytest.approx(np.log10(galleries(drawn)["gallery"].tolist()).tolist())
     assert original.name == "Orig"
-    assert chance.y[-1] == pytest.approx(100 / drawn.n_enrolled)
+    assert chance.y[-1] == pytest.approx(100 / drawn.facts["n_enrolled"])
     assert "lazy" in lazy.name
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"linkage": (0.5,)}, "every gallery size"),
-        ({"linkage": (1.5, 0.2)}, "0 to 1"),
-        ({"intervals": ((0.1, 0.2),)}, "every gallery size"),
-        ({"intervals": ((0.3, 0.2), (0.1, 0.2))}, "low <= high"),
-        ({"sizes": (2, 99)}, "gallery size"),
+        ({"value": None}, "every gallery size"),
+        ({"value": 1.5}, "0 to 1"),
+        ({"low": 0.3, "high": 0.2}, "low <= high"),
+        ({"gallery": 99}, "gallery size"),
         ({"n_tests": 0}, "n_tests"),
     ],
 )
 def test_records_are_checked(made: SpeechTree, change: dict[str, object], message: str) -> None:
     results = results_of(made)
-    record = replace(results.identification[0], sizes=(2, 3), linkage=(0.5, 0.2), intervals=())
-    changed: IdentificationRecord = replace(record, **change)  # type: ignore[arg-type]
+    record = results.identification[0]
+    row = without_blanks({**galleries(record).to_rows()[0], **change})
+    facts = {"n_tests": row.pop("n_tests")} if "n_tests" in row else {}
+    changed = with_facts(replace(record, rows=(row, *record.rows[1:])), **facts)
     with pytest.raises(PrivacyEvalError, match=message):
         replace(results, identification=(changed,)).check()

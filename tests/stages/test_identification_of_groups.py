@@ -18,7 +18,7 @@ from support import (
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.results.json_store import read_results
-from privacy_eval.results.records import IdentificationRecord
+from privacy_eval.results.records import RowsRecord, galleries
 
 STAGES = ("asv-scores", "privacy-metrics", "similarity", "identification", "collect")
 #: One speaker of b; s4 is in no group.
@@ -36,8 +36,14 @@ def _tree(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
     return tree
 
 
-def records(tree: SpeechTree) -> list[IdentificationRecord]:
+def records(tree: SpeechTree) -> list[RowsRecord]:
     return list(read_results(tree.root / "exp/privacy_eval/results.json").identification)
+
+
+def of_groups(record: RowsRecord, column: str) -> dict[str, list[Any]]:
+    """The rows of groups, by name."""
+    rows = record.measurements.select(group_by=column).groups("group")
+    return {name: of for (name,), of in rows.items()}
 
 
 def test_records_are_those_of_single_files(tree: SpeechTree) -> None:
@@ -45,23 +51,26 @@ def test_records_are_those_of_single_files(tree: SpeechTree) -> None:
     for record in records(tree):
         options = ("--bootstrap", 20, "--format", "json")
         found = json.loads(tree.identified(record.condition, *by, *options).out)
-        assert record.groups.keys() == found["groups"].keys() == {"accent", "gender"}
-        for column, groups in record.groups.items():
+        assert {*record.group_columns} == found["groups"].keys() == {"accent", "gender"}
+        for column in record.group_columns:
             plain: dict[str, Any] = found["groups"][column]["groups"]
+            groups = of_groups(record, column)
             assert list(plain) == list(groups)
-            for name, of in groups.items():
-                one = plain[name]
+            for name, rows in groups.items():
+                one, of = plain[name], rows[-1]
                 counts = (one["n_tests"], one["n_speakers"], one["n_enrolled"])
-                assert counts == (of.n_tests, of.n_test_speakers, of.n_enrolled)
-                assert one["linkage"] == (of.linkage[-1] if of.sizes else None)
-                assert ("linkage_interval" in one) == (of.n_test_speakers > 3)
-                if of.intervals:
-                    assert one["linkage_interval"] == list(of.intervals[-1])
-        accents, genders = record.groups["accent"], record.groups["gender"]
-        assert (accents["a"].sizes, accents["b"].sizes) == ((2,), ())
+                assert counts == (of["n_tests"], of["n_speakers"], of["n_enrolled"])
+                assert one["linkage"] == of.get("value")
+                assert ("linkage_interval" in one) == (of["n_speakers"] > 3)
+                if "low" in of:
+                    assert one["linkage_interval"] == [of["low"], of["high"]]
+        accents, genders = (of_groups(record, column) for column in ("accent", "gender"))
+        sizes = [[row.get("gallery") for row in accents[name]] for name in "ab"]
+        assert sizes == [[2], [None]]
         # All speakers are women: their gallery is the whole one.
-        assert genders["f"].linkage[-1] == record.linkage[-1]
-        assert genders["f"].intervals[-1] == record.intervals[-1]
+        *_, whole = galleries(record)
+        alike = ("value", "low", "high")
+        assert [genders["f"][-1][n] for n in alike] == [whole[n] for n in alike]
     text = tree.identified(records(tree)[0].condition, *by).out
     assert "one group only" in text and "1 speaker without accent" in text
 
@@ -73,10 +82,11 @@ def test_outputs(tree: SpeechTree) -> None:
     keys = ("name", "gallery", "group_by", "group")
     rows = {tuple(r[k] for k in keys): r for r in of_linkage}
     row = rows[record.condition.name, "2", "accent", "a"]
-    of = record.groups["accent"]["a"]
-    assert (float(row["value"]), row["low"]) == (of.linkage[0], "")  # of two speakers
-    row, whole = (rows[record.condition.name, "4", "gender", "f"], record.groups["gender"]["f"])
-    assert (float(row["value"]), float(row["low"])) == (record.linkage[-1], whole.intervals[0][0])
+    of = of_groups(record, "accent")["a"][0]
+    assert (float(row["value"]), row["low"]) == (of["value"], "")  # of two speakers
+    row, whole = rows[record.condition.name, "4", "gender", "f"], of_groups(record, "gender")["f"]
+    *_, every = galleries(record)
+    assert (float(row["value"]), float(row["low"])) == (every["value"], whole[0]["low"])
     ok(cli("tables", "--results", results, "--formats", "txt", "--out", tree.root / "tables"))
     (table,) = (tree.root / "tables").rglob("*_groups_0_identification.txt")
     assert "Found among N, %" in table.read_text() and "n/a" in table.read_text()
@@ -107,10 +117,8 @@ def test_groups_follow_the_labels(tree: SpeechTree) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"sizes": [3]}, "not within 1 to 2"),
-        ({"linkage": [1.5]}, "not within 0 to 1"),
-        ({"linkage": []}, "every gallery size"),
-        ({"intervals": [[0.9, 0.1]]}, "low <= high"),
+        ({"value": 1.5}, "not within 0 to 1"),
+        ({"low": 0.9, "high": 0.1}, "low <= high"),
         ({"n_tests": -1}, "less than 0"),
     ],
 )
@@ -118,7 +126,8 @@ def test_wrong_entries_are_refused(
     tree: SpeechTree, tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     plain = json.loads((tree.root / "exp/privacy_eval/results.json").read_text())
-    plain["identification"][0]["groups"]["accent"]["a"] |= change
+    rows = plain["identification"][0]["rows"]
+    next(row for row in rows if row.get("group") == "a").update(change)
     (tmp_path / "results.json").write_text(json.dumps(plain))
     with pytest.raises(PrivacyEvalError, match=message):
         read_results(tmp_path / "results.json")

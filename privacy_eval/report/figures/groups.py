@@ -14,7 +14,7 @@ from ...numbers.groups import main_split, recognizer
 from ...numbers.report_data import ReportData
 from ...protocol.protocol import ORIGINAL, Protocol
 from ...results.measurements import PRESENT
-from ...results.records import IdentificationRecord, VerificationRecord
+from ...results.records import RowsRecord, VerificationRecord
 from ...tree.conditions import Condition
 from . import style
 from .drawing import Drawing
@@ -27,7 +27,7 @@ _ROW, _SPREAD = 0.45, 0.7
 #: A rate, and the bounds of its interval; none without one.
 _Value = tuple[float, Sequence[float]]
 
-_Attacked = TypeVar("_Attacked", VerificationRecord, IdentificationRecord)
+_Attacked = TypeVar("_Attacked", bound=VerificationRecord | RowsRecord)
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,14 @@ def _linkage(data: ReportData, system: str, column: str) -> tuple[str, list[_Row
     split, records = _attacked(data, data.results.identification, system, column)
     rows = []
     for r in records:
-        found = {name: of for name, of in r.groups[column].items() if of.sizes}
-        if found:
-            size = next(iter(found.values())).sizes[0]
-            groups = {n: (of.linkage[0], (of.intervals or ((),))[0]) for n, of in found.items()}
+        of_column = r.measurements.select(group_by=column, gallery=PRESENT)
+        first = {name: found[0] for (name,), found in of_column.groups("group").items()}
+        if first:
+            size = next(iter(first.values()))["gallery"]
+            groups = {n: (row["value"], interval_of(row) or ()) for n, row in first.items()}
             label = f"{_label(data.protocol, r.condition)}, N = {size}"
-            rows.append(_Row(label, groups, (min(r.rank / size, 1.0), ()), r.condition))
+            chance = min(r.facts["rank"] / size, 1.0)
+            rows.append(_Row(label, groups, (chance, ()), r.condition))
     return split, rows
 
 
@@ -153,7 +155,7 @@ def _attacked(
 ) -> tuple[str, list[_Attacked]]:
     """Return the main split of records with groups, and those of a system and column in it under
     attack by the challenge's own attacker."""
-    grouped = [r for r in records if r.groups and not r.condition.is_original]
+    grouped = [r for r in records if [*r.group_columns] and not r.condition.is_original]
     split = main_split(data.protocol, grouped)
     return split, [
         r
@@ -161,7 +163,7 @@ def _attacked(
         if (r.condition.system, r.condition.split) == (system, split)
         and r.condition.attack_model
         and r.condition.is_by_challenge
-        and column in r.groups
+        and column in r.group_columns
     ]
 
 

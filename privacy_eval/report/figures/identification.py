@@ -21,9 +21,10 @@ from ...metrics.pav import FloatArray
 from ...numbers.cells import ORIGINAL_COLUMN, interval_of
 from ...numbers.disclosures import by_length, rate_at, seconds_at
 from ...numbers.groups import by_trial_set, main_split
+from ...numbers.identification import speakers_chance, speakers_size
 from ...numbers.report_data import ReportData
-from ...results.measurements import Row
-from ...results.records import IdentificationRecord, RowsRecord
+from ...results.measurements import Measurements, Row
+from ...results.records import RowsRecord, galleries, speakers_of
 from . import style
 from .drawing import Drawing
 from .plot import Curve, Panel, Plot, system_curve
@@ -33,7 +34,7 @@ _MOST_BANDS = 4
 _FOUND = "right person found (%)"
 
 #: Records with their names, and the styles of these.
-_Entries = Sequence[tuple[str, IdentificationRecord]]
+_Entries = Sequence[tuple[str, RowsRecord]]
 _Styles = Mapping[str, style.SystemStyle]
 
 
@@ -65,35 +66,36 @@ def figures(data: ReportData) -> Iterator[Drawing]:
 
 
 def _galleries(entries: _Entries, styles: _Styles, title: str) -> tuple[str, Panel]:
-    curves = [_of_sizes(styles[name], name, r.sizes, r.linkage) for name, r in entries]
-    bands = [
-        _band(styles[name], r.sizes, r.intervals)
-        for name, r in entries
-        if r.intervals and len(entries) <= _MOST_BANDS
-    ]
-    largest = max((r for _, r in entries), key=lambda r: r.n_enrolled)
-    sizes = np.geomspace(1, largest.n_enrolled, 100)
-    chance = _grey(np.log10(sizes), np.minimum(largest.rank / sizes, 1))
+    curves, bands = [], []
+    for name, r in entries:
+        rows = galleries(r)
+        curves.append(_of_sizes(styles[name], name, rows))
+        intervals = [interval for row in rows if (interval := interval_of(row))]
+        if intervals and len(entries) <= _MOST_BANDS:
+            bands.append(_band(styles[name], rows["gallery"].tolist(), intervals))
+    largest = max((r.facts for _, r in entries), key=lambda of: of["n_enrolled"])
+    sizes = np.geomspace(1, largest["n_enrolled"], 100)
+    chance = _grey(np.log10(sizes), np.minimum(largest["rank"] / sizes, 1))
     caption = (
         "Identification: {}. Rate at which the right speaker scores highest, by the number of "
         "enrolled speakers in the group; grey: chance."
     ) + " Bands: 95 % intervals over test speakers." * bool(bands)
-    return caption, _sizes_panel([*curves, *bands, chance], largest.n_enrolled, title)
+    return caption, _sizes_panel([*curves, *bands, chance], largest["n_enrolled"], title)
 
 
 def _speakers(entries: _Entries, styles: _Styles, title: str) -> tuple[str, Panel] | None:
-    entries = [(name, r) for name, r in entries if r.speakers]
+    entries = [(name, r) for name, r in entries if speakers_of(r)]
     if not entries:
         return None
     dots = []
     for name, r in entries:
-        y = 100 * np.array([s.linkage for s in r.speakers])
+        y = 100 * np.array([s.linkage for s in speakers_of(r)])
         x = np.arange(1, y.size + 1, dtype=np.float64)
         note = f"({np.median(y):.0f} % median)"
         dot = system_curve(styles[name], x, y, np.column_stack([x, y]), name, note)
         dots.append(replace(dot, width=0.4))
-    sizes = sorted({r.speakers_size for _, r in entries})
-    chances = {r.speakers_chance for _, r in entries}
+    sizes = sorted({speakers_size(r) for _, r in entries})
+    chances = {speakers_chance(r) for _, r in entries}
     caption = (
         "Identification of each speaker: {}. A dot per speaker, from the most often found one: "
         f"how often the speaker scores highest in a group of {' or '.join(map(str, sizes))}; grey: "
@@ -112,11 +114,12 @@ def _speakers(entries: _Entries, styles: _Styles, title: str) -> tuple[str, Pane
 
 
 def _singling_out(entries: _Entries, styles: _Styles, title: str) -> tuple[str, Panel] | None:
-    singled_out = [(name, r.singling_out) for name, r in entries if r.singling_out.sizes]
-    if not singled_out:
+    every = [(name, galleries(r, "singling_out")) for name, r in entries]
+    singled = [(name, rows) for name, rows in every if len(rows)]
+    if not singled:
         return None
-    curves = [_of_sizes(styles[name], name, one.sizes, one.values) for name, one in singled_out]
-    most = max(one.n_speakers for _, one in singled_out)
+    curves = [_of_sizes(styles[name], name, of) for name, of in singled]
+    most = max(max(of["n_speakers"]) for _, of in singled)
     sizes = np.unique(np.geomspace(2, most, 100).round())
     curves.append(_grey(np.log10(sizes), singling_out_chance(sizes), "knows nothing"))
     caption = (
@@ -136,10 +139,9 @@ _KINDS = {
 }
 
 
-def _of_sizes(
-    look: style.SystemStyle, name: str, sizes: Sequence[int], rates: Sequence[float]
-) -> Curve:
+def _of_sizes(look: style.SystemStyle, name: str, rows: Measurements) -> Curve:
     """Rates over sizes, with the last one in the legend."""
+    sizes, rates = rows["gallery"].tolist(), rows["value"].tolist()
     return _rate_curve(look, sizes, rates, name, f"({100 * rates[-1]:.0f} % of {sizes[-1]})")
 
 

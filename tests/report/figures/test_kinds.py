@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from figure_data import CONFIG, ODD, PUBLISHED_EER, data_of, simulated
 from latex_support import compiled
-from support import rows_record, side_by_side
+from support import Galleries, rows_record, side_by_side
 
 from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics.amount import Amount, AmountCurve
@@ -25,7 +25,6 @@ from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.page import Section
 from privacy_eval.report.sections import report_sections
 from privacy_eval.results.records import (
-    IdentificationRecord,
     Results,
     RowsRecord,
     VerificationRecord,
@@ -61,8 +60,7 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
         Results(
             CONFIG,
             identification=tuple(
-                IdentificationRecord(c, (2, 5, 30), (0.9, 0.5, 0.1), (), 1, 1, 9, 9, 30, 0, 0)
-                for c in conditions
+                Galleries(c, (2, 5, 30), (0.9, 0.5, 0.1), n_enrolled=30).record for c in conditions
             ),
         )
     )
@@ -126,7 +124,9 @@ def test_groups_of_other_rates_are_drawn(data: dict[str, ReportData]) -> None:
         "c": GroupLinkage(0, 0, 1),
     }
     found = tuple(
-        replace(r, groups={"accent": galleries})
+        Galleries(
+            r.condition, (2, 5, 30), (0.9, 0.5, 0.1), n_enrolled=30, groups={"accent": galleries}
+        ).record
         for r in data["identification"].results.identification
     )
     place = Condition(ODD, "", "ASR", "libri", "test", trial="anonymized")
