@@ -85,7 +85,7 @@ def means(results: Results) -> dict[tuple[str, str], float]:
             eer = record.metrics["exact"]["eer"]
             values[condition.system, condition.attack_model].append(eer)
     for record in results.similarity:
-        for metric, value in record.metrics["exact"].items():
+        for metric, value in record.values("exact").items():
             values[record.condition.system, metric].append(value)
     n_sets = len(list(results.protocol.trial_sets()))
     assert {len(of_one) % n_sets for of_one in values.values()} == {0}
