@@ -18,7 +18,14 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 wings=${wings:-$(sed -n 's/^    \([a-z]*\) = privacy_eval\.[a-z]*\.wing:WING$/\1/p' "$root/setup.cfg")}
 export VIRTUAL_ENV=${VIRTUAL_ENV:-$root/.venv}
 export PATH=$VIRTUAL_ENV/bin:$PATH
+if [ "$(wc -w <<<"$wings")" -gt 1 ]; then # each in a process of its own; tests use all processors
+    jobs=$(nproc)
+    [ "$tests" = false ] || jobs=1
+    xargs -n 1 <<<"$wings" | xargs -P "$jobs" -I NAME "$0" --tests "$tests" --wings NAME || exit 1
+    exit
+fi
 
+wing=$wings
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 copy=$work/copy
@@ -31,13 +38,11 @@ fail() {
 # Rooms whose tests need no wing.
 rooms="metrics io protocol tree asv products results report numbers simulate stages"
 
-for wing in $wings; do
-    rm -rf -- "${work:?}"/*
-    mkdir -- "$copy"
-    git -C "$root" ls-files -z | tar -C "$root" --null --files-from - --create | tar -C "$copy" --extract
-    rm -r -- "$copy/privacy_eval/$wing"
-    cd -- "$copy"
-    python - <<'END' || fail "imports"
+mkdir -- "$copy"
+git -C "$root" ls-files -z | tar -C "$root" --null --files-from - --create | tar -C "$copy" --extract
+rm -r -- "$copy/privacy_eval/$wing"
+cd -- "$copy"
+python - <<'END' || fail "imports"
 import importlib, pkgutil, privacy_eval
 from privacy_eval import cli, wings
 
@@ -55,20 +60,19 @@ verbs = [verb for verb in cli.every_verb() if cli.is_of_files(verb)]
 for key in (*verbs, *(f"stage {name}" for name in cli.stage_options())):
     cli.parser(key).format_help()
 END
-    privacy-eval --help >"$work/log" || fail "--help"
-    privacy-eval --version >"$work/log" || fail "--version"
-    grep -q "^not installed: wing $wing (no module " "$work/log" || fail "--version does not name it"
-    privacy-eval demo-tree "$work/tree" --speakers 3 --utterances 3 --systems 1 2>/dev/null
-    ./recipes/vpc2020/run.sh --tree "$work/tree" --out results >"$work/log" 2>&1 || fail "the demo"
-    for output in results.csv tables/summary.txt report.html; do
-        [ -s "$work/tree/results/$output" ] || fail "the demo has no $output"
-    done
-    grep -q "not installed: wing $wing" "$work/log" || fail "stage 0 does not say that it is missing"
-    if [ "$tests" = true ]; then
-        rm -rf -- "tests/$wing"
-        # shellcheck disable=SC2046,SC2086
-        python -m pytest -q -n "$(nproc)" -p no:cacheprovider $(printf 'tests/%s ' $rooms) ||
-            fail "tests of the core"
-    fi
-    printf 'without %s: imports, help, demo%s\n' "$wing" "$([ "$tests" = false ] || printf ', tests')"
+privacy-eval --help >"$work/log" || fail "--help"
+privacy-eval --version >"$work/log" || fail "--version"
+grep -q "^not installed: wing $wing (no module " "$work/log" || fail "--version does not name it"
+privacy-eval demo-tree "$work/tree" --speakers 3 --utterances 3 --systems 1 2>/dev/null
+./recipes/vpc2020/run.sh --tree "$work/tree" --out results >"$work/log" 2>&1 || fail "the demo"
+for output in results.csv tables/summary.txt report.html; do
+    [ -s "$work/tree/results/$output" ] || fail "the demo has no $output"
 done
+grep -q "not installed: wing $wing" "$work/log" || fail "stage 0 does not say that it is missing"
+if [ "$tests" = true ]; then
+    rm -rf -- "tests/$wing"
+    # shellcheck disable=SC2046,SC2086
+    python -m pytest -q -n "$(nproc)" -p no:cacheprovider $(printf 'tests/%s ' $rooms) ||
+        fail "tests of the core"
+fi
+printf 'without %s: imports, help, demo%s\n' "$wing" "$([ "$tests" = false ] || printf ', tests')"
