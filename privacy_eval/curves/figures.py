@@ -23,7 +23,7 @@ from ..report.figures import panels, style
 from ..report.figures.drawing import Drawing
 from ..report.figures.plot import Curve, Panel, Plot, in_pairs
 from ..results.arrays import DET_BAND, Arrays, StoredArrays
-from ..results.records import Results, VerificationRecord
+from ..results.records import Record, Results
 from ..tree.conditions import Condition
 
 Item = TypeVar("Item", bound="panels.Line | panels.Profile")
@@ -66,7 +66,7 @@ class Key(NamedTuple):
         return f"{protocol.title_of_set(*self[1:])}, {attack}"
 
 
-def key_of(record: VerificationRecord) -> Key | None:
+def key_of(record: Record) -> Key | None:
     """The trial set and attack model of a record; None without an attack model."""
     c = record.condition
     if c.attack_model is None:
@@ -77,10 +77,10 @@ def key_of(record: VerificationRecord) -> Key | None:
 
 def conditions(
     results: Results,
-) -> Iterator[tuple[Key, list[VerificationRecord], list[VerificationRecord]]]:
+) -> Iterator[tuple[Key, list[Record], list[Record]]]:
     """Yield every trial set under every attack model, in the order of the protocol, with its
     records, one per system, and those of original speech; of duplicates the first."""
-    records: dict[Key, dict[str, VerificationRecord]] = {}
+    records: dict[Key, dict[str, Record]] = {}
     for record in results.verification:
         key = key_of(record)
         if key is not None:
@@ -93,14 +93,14 @@ def conditions(
             yield key, list(records[key].values()), list(records.get(original, {}).values())
 
 
-def load(record: VerificationRecord, arrays: StoredArrays, names: Iterable[str]) -> Arrays | None:
+def load(record: Record, arrays: StoredArrays, names: Iterable[str]) -> Arrays | None:
     """Load the arrays of a record; None if any of these is missing."""
     plotted = arrays.plotted(record)
     return plotted if plotted is not None and set(names) <= plotted.keys() else None
 
 
 def condition_pages(
-    data: ReportData, read: Callable[[str, VerificationRecord], Item | None]
+    data: ReportData, read: Callable[[str, Record], Item | None]
 ) -> Iterator[Page[Item]]:
     """Yield pages of figures with all systems and original speech, per trial set and attack model.
 
@@ -110,9 +110,7 @@ def condition_pages(
         Makes an item from a name and a record; None if it has no data.
     """
 
-    def items(
-        records: Iterable[VerificationRecord], name: str = ""
-    ) -> Iterator[tuple[Item, Condition]]:
+    def items(records: Iterable[Record], name: str = "") -> Iterator[tuple[Item, Condition]]:
         for r in records:
             item = read(name or r.condition.system, r)
             if item is not None:
@@ -132,7 +130,7 @@ def det_figures(data: ReportData) -> Iterator[Drawing]:
     speech."""
     styles = style.system_styles(data.results.systems)
 
-    def read(name: str, record: VerificationRecord) -> panels.Line | None:
+    def read(name: str, record: Record) -> panels.Line | None:
         arrays = load(record, data.arrays, ("det_miss", "det_false_alarm"))
         eer = record.values(data.protocol.variant).get(data.protocol.eer)
         if arrays is None or eer is None or not math.isfinite(eer):
@@ -210,7 +208,7 @@ def _system_profiles(data: ReportData) -> Iterator[Drawing]:
                 )
 
 
-def _profile(data: ReportData, name: str, record: VerificationRecord) -> panels.Profile | None:
+def _profile(data: ReportData, name: str, record: Record) -> panels.Profile | None:
     variant = data.protocol.variant
     arrays, values = load(record, data.arrays, panels.ECE), record.values(variant)
     if arrays is None or not set(panels.ZEBRA) <= values.keys():
@@ -310,7 +308,7 @@ MOST_ROWS = 4
 
 def linkability_figures(data: ReportData) -> Iterator[Drawing]:
     """Yield `linkability_*` per trial set: systems in rows, the attack models side by side."""
-    sets: dict[tuple[str, str, str], dict[str, dict[str, VerificationRecord]]] = {}
+    sets: dict[tuple[str, str, str], dict[str, dict[str, Record]]] = {}
     for key, records, _ in conditions(data.results):
         for record in records:
             by_system = sets.setdefault(key[1:], {})
@@ -343,9 +341,7 @@ def linkability_figures(data: ReportData) -> Iterator[Drawing]:
             )
 
 
-def _row(
-    system: str, by_attack: Mapping[str, VerificationRecord], data: ReportData
-) -> list[Panel | None]:
+def _row(system: str, by_attack: Mapping[str, Record], data: ReportData) -> list[Panel | None]:
     """Panels by attack model: the system's name left of the first, the label of D(s) right of
     the last."""
     drawn: dict[str, Panel] = {}

@@ -18,7 +18,7 @@ from ..protocol.protocol import ORIGINAL
 from ..report.figures import style
 from ..report.figures.drawing import Drawing
 from ..results.arrays import Arrays
-from ..results.records import RowsRecord
+from ..results.records import Record
 
 #: A system, the training speech of the ASV model, and the block.
 Labelled = tuple[str, str, NDArray[np.float64]]
@@ -92,7 +92,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
     protocol = data.protocol
     for t in protocol.trial_sets():
         key = (t.data_set.id, t.split, t.gender)
-        of_set: dict[str, dict[str, RowsRecord]] = {}
+        of_set: dict[str, dict[str, Record]] = {}
         for r in data.results.similarity:
             c = r.condition
             if (c.data_set, c.split, c.gender) == key and r.curves is not None:
@@ -128,7 +128,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
 
 
 def _pages(
-    data: ReportData, records: Sequence[Sequence[RowsRecord]], variant: str
+    data: ReportData, records: Sequence[Sequence[Record]], variant: str
 ) -> Iterator[list[Labelled]]:
     """Yield the blocks of each figure, those of a system together; arrays are read page by page."""
     of_system, by_value = max(map(len, records), default=1), bool(data.results.speaker_key)

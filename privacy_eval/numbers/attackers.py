@@ -19,7 +19,7 @@ from ..metrics.strongest import Strongest, strongest
 from ..protocol.protocol import AttackModel, Protocol
 from ..results.arrays import StoredArrays
 from ..results.measurements import Row
-from ..results.records import Results, VerificationRecord
+from ..results.records import Record, Results
 from .cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, cells_from_results, system_column
 from .means import Means, difference, is_paired
 
@@ -268,7 +268,7 @@ def _paired_bounds(one: Row, other: Row) -> tuple[float, float] | None:
 
 def tried(
     own: Mapping[str, Sequence[Row]],
-    others: Iterable[VerificationRecord],
+    others: Iterable[Record],
     protocol: Protocol,
     arrays: StoredArrays,
 ) -> dict[tuple[str, str], Tried]:

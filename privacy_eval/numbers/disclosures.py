@@ -8,7 +8,7 @@ from ..choices import SITUATIONS, grouped
 from ..io.evidence import InferredAttribute, SpeechAmount
 from ..protocol.protocol import Protocol
 from ..results.measurements import Measurements, Row
-from ..results.records import Results, RowsRecord
+from ..results.records import Record, Results
 from .cells import interval_of
 from .groups import main_split
 
@@ -37,7 +37,7 @@ def seconds_at(of_length: Mapping[str, Row]) -> float | None:
     return of_length.get("seconds", {}).get("value")
 
 
-def with_most_speech(results: Results) -> Iterator[tuple[RowsRecord, list[Mapping[str, Row]], int]]:
+def with_most_speech(results: Results) -> Iterator[tuple[Record, list[Mapping[str, Row]], int]]:
     """Yield, of each system, the attack on anonymized speech of the main split that finds the right
     person most often in the longest tests, its rows by length, of equal speakers, and the number of
     attacks that it was picked from."""
@@ -56,7 +56,7 @@ def with_most_speech(results: Results) -> Iterator[tuple[RowsRecord, list[Mappin
             yield record, lengths, len(own)
 
 
-def is_of_one_session(record: RowsRecord) -> bool:
+def is_of_one_session(record: Record) -> bool:
     """Whether all tests of every speaker are known to be of one session."""
 
     def of(session: str) -> list[dict[str, object]]:
@@ -66,7 +66,7 @@ def is_of_one_session(record: RowsRecord) -> bool:
     return bool(of("one")) and of("one") == of("any")
 
 
-def condition_text(protocol: Protocol, record: RowsRecord) -> str:
+def condition_text(protocol: Protocol, record: Record) -> str:
     """Name the attacker and the trial set of a record."""
     c = record.condition
     attacks = {a.id: a.phrase for a in protocol.attack_models}
@@ -101,14 +101,14 @@ def speech_amounts(results: Results) -> list[SpeechAmount]:
     return found
 
 
-def inferred(record: RowsRecord) -> tuple[Row, Mapping[str, Row]]:
+def inferred(record: Record) -> tuple[Row, Mapping[str, Row]]:
     """Return the risk that a record of an attribute reports, and its recalls by situation."""
     rows = record.measurements
     (risk,) = rows.select(metric="inference_risk")
     return risk, {row["situation"]: row for row in rows.select(metric="attribute_uar")}
 
 
-def attribute_records(results: Results) -> list[RowsRecord]:
+def attribute_records(results: Results) -> list[Record]:
     """Return the attributes of the main split."""
     records = results.attributes
     split = main_split(results.protocol, records)

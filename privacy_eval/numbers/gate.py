@@ -24,7 +24,7 @@ from ..metrics import CAVEATS, METRICS, Caveat, describe, withholding_caveat
 from ..metrics.caveats import INCOMPLETE
 from ..protocol.protocol import ORIGINAL
 from ..results.measurements import Row
-from ..results.records import RECORD_KINDS, Results, places_of
+from ..results.records import KINDS, Results
 
 Decision = Literal["PASS", "FAIL", "UNDECIDED", "ERROR"]
 
@@ -385,8 +385,8 @@ def _possible(results: Results) -> dict[str, set[str]]:
     """Return all values of the columns of which the protocol and the results know all."""
     protocol = results.protocol
     possible: dict[str, set[str]] = {name: set() for name in _PLACE}
-    for kind in RECORD_KINDS:
-        for place in places_of(kind, protocol):
+    for kind in KINDS.values():
+        for place in kind.places(protocol):
             for name, part in zip(_PLACE, place, strict=False):
                 possible[name].add(part)
     possible["attack_model"] = {attack.id for attack in protocol.attack_models}
@@ -459,7 +459,7 @@ def _places(rule: Rule, results: Results) -> set[tuple[str, ...]]:
     kind = _KINDS.get(metric, "emotion" if is_of_emotion else "verification")
     return {
         place
-        for place in places_of(kind, results.protocol)
+        for place in KINDS[kind].places(results.protocol)
         if all(
             name not in rule.only or part in rule.only[name]
             for name, part in zip(_PLACE, place, strict=False)

@@ -11,11 +11,9 @@ from ..results.measurements import Row
 from ..results.records import (
     Record,
     Results,
-    RowsRecord,
-    VerificationRecord,
 )
 
-OfSet = TypeVar("OfSet", bound=VerificationRecord | RowsRecord)
+OfSet = TypeVar("OfSet", bound=Record)
 
 
 def main_split(protocol: Protocol, records: Iterable[Record]) -> str:

@@ -20,7 +20,7 @@ from ..metrics.identification import (
 from ..metrics.pav import FloatArray
 from ..protocol.protocol import Protocol
 from ..results.measurements import PRESENT, Measurements, Row
-from ..results.records import RowsRecord, galleries, speakers_of
+from ..results.records import Record, galleries, speakers_of
 from ..results.rows import rows_of
 from .cells import interval_of
 from .groups import by_trial_set
@@ -37,28 +37,28 @@ def percent(rate: float, bounds: Sequence[float] | None = None) -> str:
     return f"{100 * rate:.0f} %{interval}"
 
 
-def is_mixed(record: RowsRecord) -> bool:
+def is_mixed(record: Record) -> bool:
     """Whether the galleries are of several genders."""
     return len(record.facts.get("genders", ())) > 1
 
 
-def speakers_size(record: RowsRecord) -> int:
+def speakers_size(record: Record) -> int:
     """Return the size of the galleries of single speakers."""
     size: int = record.measurements.select(speaker=PRESENT).values("gallery")[0]
     return size
 
 
-def speakers_chance(record: RowsRecord) -> float:
+def speakers_chance(record: Record) -> float:
     """Return the chance level of the rates of single speakers."""
     return float(min(record.facts["rank"] / speakers_size(record), 1.0))
 
 
-def counted_once(protocol: Protocol, records: Iterable[RowsRecord]) -> list[RowsRecord]:
+def counted_once(protocol: Protocol, records: Iterable[Record]) -> list[Record]:
     """Leave out records whose tests are also those of another one of the same attack: of trial sets
     that another one combines, and of genders without weight in averages."""
     names = {(t.data_set.id, t.split, t.gender): t.trials_name for t in protocol.trial_sets()}
 
-    def name(r: RowsRecord) -> str:
+    def name(r: Record) -> str:
         return names[r.condition.data_set, r.condition.split, r.condition.gender]
 
     chosen = []
@@ -71,18 +71,18 @@ def counted_once(protocol: Protocol, records: Iterable[RowsRecord]) -> list[Rows
 
 
 def _by_attack(
-    records: Iterable[RowsRecord],
-) -> dict[tuple[str, str, str], list[RowsRecord]]:
+    records: Iterable[Record],
+) -> dict[tuple[str, str, str], list[Record]]:
     """Group records by system, attack model and split."""
 
-    def attack(record: RowsRecord) -> tuple[str, str, str]:
+    def attack(record: Record) -> tuple[str, str, str]:
         c = record.condition
         return c.system, c.attack_model or "", c.split
 
     return grouped(records, attack)
 
 
-def identified(records: Iterable[RowsRecord]) -> dict[tuple[str, str, str], Row]:
+def identified(records: Iterable[Record]) -> dict[tuple[str, str, str], Row]:
     """Average over the trial sets of each system, attack model and split; of those whose records
     share a size and a rank.
 
@@ -123,7 +123,7 @@ def identified(records: Iterable[RowsRecord]) -> dict[tuple[str, str, str], Row]
     return rates
 
 
-def _average(records: Sequence[RowsRecord], metric: str, size: int) -> dict[str, Any]:
+def _average(records: Sequence[Record], metric: str, size: int) -> dict[str, Any]:
     """Average the rates of trial sets in galleries of a size, weighted by tests, or by speakers who
     are singled out.
 
@@ -180,7 +180,7 @@ class Overlap:
         return value, low, high
 
 
-def worst_protected(records: Iterable[RowsRecord]) -> Row | None:
+def worst_protected(records: Iterable[Record]) -> Row | None:
     """Find the speaker of anonymized speech who is found most often above chance, as groups of
     trial sets differ in size; of several, the one with the fewest tests; None without speakers.
 
@@ -212,7 +212,7 @@ def worst_protected(records: Iterable[RowsRecord]) -> Row | None:
     }
 
 
-def mean_halves(records: Iterable[RowsRecord]) -> tuple[float, float] | None:
+def mean_halves(records: Iterable[Record]) -> tuple[float, float] | None:
     """Average `split_halves` over records whose speakers differ in the first half; None without
     any."""
     of_records = map(speakers_of, records)
@@ -223,7 +223,7 @@ def mean_halves(records: Iterable[RowsRecord]) -> tuple[float, float] | None:
     return float(first), float(second)
 
 
-def overlaps(records: Iterable[RowsRecord], *, of_systems: bool = False) -> Iterator[Overlap]:
+def overlaps(records: Iterable[Record], *, of_systems: bool = False) -> Iterator[Overlap]:
     """Compare the speakers found by two attack models or, with `of_systems`, in two systems; not
     where ties make the quarter found most often more than half of them."""
     chances: dict[tuple[str, str], list[float]] = {}

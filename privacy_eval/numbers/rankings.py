@@ -14,7 +14,7 @@ from ..metrics.caveats import RAW_SPEECH, SAME_SCORES
 from ..metrics.confidence import BootstrapReplicates
 from ..protocol.protocol import Protocol
 from ..results.measurements import Row
-from ..results.records import VerificationRecord
+from ..results.records import Record
 from .attackers import Tried
 from .cells import ORIGINAL_COLUMN, system_column
 from .means import LACKS, NO_VALUES, Means, difference, is_paired
@@ -82,7 +82,7 @@ class Ranking:
         return [r["replicates"] for r in self.ranked if r["replicates"] is not None]
 
     @property
-    def records(self) -> list[VerificationRecord]:
+    def records(self) -> list[Record]:
         """Those of scores that averages of evaluated systems are over."""
         sets = {(d.id, g) for d in self.protocol.data_sets for g in self.protocol.genders}
         place = self.attack_model, self.split

@@ -18,9 +18,8 @@ from ..results.arrays import StoredArrays
 from ..results.measurements import Measurements, Row
 from ..results.record_files import made_by_user
 from ..results.records import (
+    Record,
     Results,
-    RowsRecord,
-    VerificationRecord,
     merge,
 )
 from ..results.rows import measurements_of
@@ -71,7 +70,7 @@ class ReportData:
         Metric of the rankings.
     attack_model : str or None
         Of the rankings; by default the one that the protocol averages.
-    others : tuple of VerificationRecord
+    others : tuple of Record
         By other attackers.
     """
 
@@ -83,7 +82,7 @@ class ReportData:
     whiskers: Whiskers = "speakers"
     rank_by: str = "eer"
     attack_model: str | None = None
-    others: tuple[VerificationRecord, ...] = ()
+    others: tuple[Record, ...] = ()
 
     @property
     def protocol(self) -> Protocol:
@@ -201,7 +200,7 @@ class ReportData:
         return main_split(self.protocol, self.results.verification)
 
     @functools.cached_property
-    def counted_identification(self) -> list[RowsRecord]:
+    def counted_identification(self) -> list[Record]:
         """The records of identification without those whose tests are in another one, too."""
         return counted_once(self.protocol, self.results.identification)
 
@@ -228,7 +227,9 @@ class ReportData:
     def most_speakers(self) -> int | None:
         """The largest number of speakers of a trial set of the main split; None if unknown."""
         records = (r for r in self.results.verification if r.condition.split == self.main_split)
-        return max((r.n_speakers for r in records if r.n_speakers is not None), default=None)
+        return max(
+            (r.facts["n_speakers"] for r in records if "n_speakers" in r.facts), default=None
+        )
 
     @functools.cached_property
     def group_columns(self) -> list[str]:
@@ -247,7 +248,7 @@ class ReportData:
         needed: dict[str, float] = {}
         for r in self.results.verification:
             variant = self.protocol.variant
-            arrays = self.arrays.replicates(r, variant) if r.speaker_intervals else {}
+            arrays = self.arrays.replicates(r, variant) if r.has_intervals else {}
             drawn = arrays.get(f"bootstrap_{variant}_eer")
             speakers = int(arrays.get("bootstrap_speakers", 0))
             if drawn is not None and speakers > 1 and drawn.size < least_replicates(speakers):

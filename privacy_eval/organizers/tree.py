@@ -27,7 +27,7 @@ from ..products.freshness import Progress, absent
 from ..protocol.protocol import ORIGINAL, WORDS, Protocol
 from ..results.challenge_text import recognition_records
 from ..results.record_caveats import described, names_of
-from ..results.records import Results, VerificationRecord
+from ..results.records import Record, Results
 from ..stages import asv_scores, similarity
 from ..stages.access import AsvSystems, Experiment, SystemUnderTest, TreeAccess, owners_of
 from ..stages.collect import read_emotion, read_recognition, records_of_kind
@@ -132,7 +132,7 @@ def check_tree(
             if c.scores is not None and c.trials is not None and c not in errors:
                 sha256 = digests.get(c) or access.inputs.sha256(c.scores)
                 made_of = {"inputs": {"scores": {"sha256": sha256}}}
-                scores.append(VerificationRecord(c.condition, {}, {}, provenance=made_of))
+                scores.append(Record(c.condition, "verification", (), provenance=made_of))
         results = Results(protocol, tuple(scores), measures=tuple(measures), **found)
         findings += _with_caveats(results.confirm(confirm))
     genders = {c.trials.parent: c.condition.gender for c in present.values() if c.trials}

@@ -13,6 +13,7 @@ from ..numbers.attackers import Tried, is_weak
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, LEARNT, Attacker, AttackModel
 from ..results.attacker_costs import duration_text, read_costs
+from ..results.rows import measurements_of
 
 #: Mark of attackers that cannot be told from the strongest.
 LIKE_LOWEST = "\u2248"
@@ -240,12 +241,12 @@ def _by_session(row: Tried, data: ReportData) -> Iterator[str]:
     ]
     texts = {}
     for name in ("enrolled", "other"):
-        strata = [r.sessions[name].values for r in conditions if name in r.sessions]
-        strata = [of for of in strata if "few_trials" not in of.caveats]
-        eers = sorted(of.eer for of in strata if of.eer is not None)
+        rows = measurements_of(conditions).select(metric="eer", session=name)
+        strata = [of for of in rows if "few_trials" not in of["caveats"]]
+        eers = sorted(of["value"] for of in strata)
         if eers:
             ends = [describe("eer").format(eer) for eer in dict.fromkeys((eers[0], eers[-1]))]
-            targets = sum(of.n_target for of in strata)
+            targets = sum(of["n_target"] for of in strata)
             texts[name] = f"{' to '.join(ends)} % ({targets} target trials)"
     if len(texts) == 2:
         yield (

@@ -25,7 +25,7 @@ from ..numbers.identification import Overlap, overlaps, percent, rate_of
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, CHALLENGE_ATTACKERS, ORIGINAL, Protocol
 from ..results.measurements import PRESENT, Measurements, Row
-from ..results.records import RowsRecord
+from ..results.records import Record
 
 #: A group that people ask about.
 _LARGE = 1000
@@ -250,7 +250,7 @@ def _seconds(of_length: Mapping[str, Row]) -> str:
     return "" if seconds is None else f" ({seconds:.3g} s)"
 
 
-def _by_session(record: RowsRecord) -> str:
+def _by_session(record: Record) -> str:
     """Say what the longest tests within one session find, or that there are no others."""
     if is_of_one_session(record):
         return f"; {ONE_SESSION}"

@@ -88,7 +88,7 @@ def text_for_a_paper(data: ReportData) -> str:
     published results alone."""
     if not data.results.systems:
         return ""
-    protocol, drawn = data.protocol, any(r.speaker_intervals for r in data.results.verification)
+    protocol, drawn = data.protocol, any(r.has_intervals for r in data.results.verification)
     sentences = [
         _verdicts(data, attackers_in_words(data)),
         f"{describe(protocol.eer).name}: {averaged_text(protocol)}, "

@@ -163,9 +163,7 @@ def main_results_table(data: ReportData) -> Table | None:
         *blank_notes((a["system"], of[key]) for a, of in evaluated for key in keys if key in of),
         *data.cells.not_comparable,
     ]
-    if not all(a.get("replicates") for a, _ in evaluated) and any(
-        r.speaker_intervals for r in records
-    ):
+    if not all(a.get("replicates") for a, _ in evaluated) and any(r.has_intervals for r in records):
         notes.append("95 % interval: only where every condition of the protocol has replicates")
     notes += data.narrow_intervals
     rated = (a["system"] for a, m in evaluated if m["wer"]["value"] and not interval_of(m["wer"]))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
     from ..protocol.protocol import Protocol
     from ..results.measurements import Row
-    from ..results.records import AnyRecord, Results, VerificationRecord
+    from ..results.records import Record, Results
     from ..tree.conditions import Condition
 
 #: Flag of original-speech values whose source differs from that of the adjacent columns.
@@ -35,7 +35,7 @@ Note = tuple[str, tuple[str, ...]]
 
 
 def caveat_notes(
-    records: Iterable[VerificationRecord],
+    records: Iterable[Record],
     metrics: Collection[str] | None = None,
     variant: str = "",
     *,
@@ -68,12 +68,12 @@ def caveat_notes(
 
 
 def _with_caveats(
-    records: Iterable[VerificationRecord], metrics: Collection[str] | None, variant: str = ""
+    records: Iterable[Record], metrics: Collection[str] | None, variant: str = ""
 ) -> dict[str, list[Condition]]:
     """Map the caveats of records that concern any of the metrics to their conditions."""
     conditions: dict[str, list[Condition]] = {}
     for r in records:
-        present = {metric for values in r.metrics.values() for metric in values}
+        present = {metric for values in r.by_variant().values() for metric in values}
         concerned = present if metrics is None else present.intersection(metrics)
         for key in r.caveats_of(variant):
             told = metrics is not None or CAVEATS[key].announced
@@ -135,12 +135,12 @@ def evaluated_text(
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def evaluated_note(records: Sequence[VerificationRecord], variant: Variant) -> str:
+def evaluated_note(records: Sequence[Record], variant: Variant) -> str:
     """Describe the trials, speakers and model behind the values of records."""
     return evaluated_text(
         variant,
-        [r.n_target + r.n_nontarget for r in records if r.n_target and r.n_nontarget],
-        [r.n_speakers for r in records if r.n_speakers],
+        [r.facts["n_target"] + r.facts["n_nontarget"] for r in records if "n_target" in r.facts],
+        [r.facts["n_speakers"] for r in records if r.facts.get("n_speakers")],
         {r.condition.asv_model for r in records},
     ).removesuffix(".")
 
@@ -174,7 +174,7 @@ def directions_text(metrics: Iterable[Metric]) -> str:
     return text[:1].upper() + text[1:]
 
 
-def interval_notes(records: Iterable[AnyRecord], metrics: Sequence[str]) -> list[str]:
+def interval_notes(records: Iterable[Record], metrics: Sequence[str]) -> list[str]:
     """Return notes on the intervals in brackets of metrics, if there are any: what they are, and
     which are biased."""
     given = (r.provenance.get("options") for r in records)
@@ -192,7 +192,7 @@ def words_not_resampled(data: ReportData, systems: Iterable[str]) -> list[str]:
     """Return a note on the systems whose word error rates have no interval although those of their
     scores have one."""
     asked = {
-        system_column(r.condition.system) for r in data.results.verification if r.speaker_intervals
+        system_column(r.condition.system) for r in data.results.verification if r.has_intervals
     }
     names = [s for s in systems if s in asked]
     why = (

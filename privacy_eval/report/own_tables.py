@@ -12,7 +12,7 @@ from ..numbers.disclosures import inferred
 from ..numbers.identification import mean_halves, overlaps, speakers_size
 from ..numbers.report_data import ReportData
 from ..results.measurements import PRESENT
-from ..results.records import Results, RowsRecord, speakers_of
+from ..results.records import Record, Results, speakers_of
 from .disclosures_in_words import OVERLAP, overlap_notes
 from .split_tables import table_of_records, value_text
 from .table import AMONG_MANY, INFERENCE, LEAST_PROTECTED, Column, Key, Table, aligned, nonempty
@@ -44,7 +44,7 @@ def speakers_table(data: ReportData, title: str) -> Table:
     """The least protected speakers of every trial set, hidden in averages."""
     by_set = data.measurements.select(metric=[*_SPEAKER]).groups("name", "asv_model")
 
-    def rows(r: RowsRecord) -> Iterator[Key]:
+    def rows(r: Record) -> Iterator[Key]:
         of_set = by_set.get((r.condition.name, r.condition.asv_model), [])
         by_speaker = grouped(
             (row for row in of_set if "speaker" in row), lambda row: row["speaker"]
@@ -84,7 +84,7 @@ def identification_speakers_table(data: ReportData, title: str) -> Table:
     """The most often found speakers of every trial set and attack model, hidden in averages."""
     records = [r for r in data.results.identification if speakers_of(r)]
 
-    def rows(r: RowsRecord) -> Iterator[Key]:
+    def rows(r: Record) -> Iterator[Key]:
         for of_rate in _most_often_found(speakers_of(r)):
             tied = len(of_rate) > 1
             who = f"{len(of_rate)} speakers alike" if tied else of_rate[0].speaker
@@ -143,7 +143,7 @@ def attribute_table(results: Results, title: str) -> Table:
     """Tabulate what vectors give away about attributes: a row per data set, split and attribute."""
     protocol = results.protocol
 
-    def row(r: RowsRecord) -> Key:
+    def row(r: Record) -> Key:
         (risk, recalls), classes = inferred(r), r.facts["classes"]
         bits = r.find("attribute_bits", situation=risk["situation"])
         few = "*" * bool(few_speakers(classes))

@@ -180,9 +180,7 @@ def _tests(ranking: Ranking) -> str:
         return "Order and values only: no significance test is possible."
     if not ranking.replicates:
         evaluated = dict.fromkeys(system_column(r.condition.system) for r in ranking.records)
-        resampled = {
-            system_column(r.condition.system) for r in ranking.records if r.speaker_intervals
-        }
+        resampled = {system_column(r.condition.system) for r in ranking.records if r.has_intervals}
         reasons = [
             f"{s}: {ranking.unranked.get(s, 'its stored replicates are missing or differ')}"
             for s in evaluated

@@ -11,7 +11,7 @@ from ..choices import AMOUNT, GROUPS
 from ..errors import PrivacyEvalError, is_usable
 from ..numbers.report_data import ReportData
 from ..results.measurements import Measurements, Row
-from ..results.records import AnyRecord
+from ..results.records import Record
 from ..wings import Reference, of_wings, referred
 from .declared import declared_table, entry_of, tables_of_ones_own
 from .disclosures_in_words import (
@@ -200,9 +200,9 @@ def provenance_tables(data: ReportData) -> list[Table]:
     """Make tables of the provenance of every record: version, options, and input files with the
     first digits of their SHA-256 (results.json has all digits)."""
     results = data.results
-    details: Mapping[str, list[tuple[AnyRecord, tuple[object, ...]]]] = {
+    details: Mapping[str, list[tuple[Record, tuple[object, ...]]]] = {
         "made_conditions": [
-            (r, (r.condition.label, r.n_target, r.n_nontarget))
+            (r, (r.condition.label, *map(r.facts.get, ("n_target", "n_nontarget"))))
             for r in (*results.verification, *data.others)
         ],
         "made_similarity": [
@@ -222,7 +222,7 @@ def provenance_tables(data: ReportData) -> list[Table]:
 
 
 def _made(
-    records: Iterable[tuple[AnyRecord, tuple[object, ...]]],
+    records: Iterable[tuple[Record, tuple[object, ...]]],
     evaluations: Mapping[tuple[str, str], str],
 ) -> Iterator[Row]:
     """Yield the provenance of records with their details."""

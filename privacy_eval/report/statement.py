@@ -22,7 +22,7 @@ from ..numbers.identification import is_mixed, percent, rate_of, speakers_size
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..results.measurements import Row
-from ..results.records import VerificationRecord
+from ..results.records import Record
 from ..version import __version__
 from .attackers_in_words import attackers_in_words, corrected_words
 from .disclosures_in_words import basis_text, group_text, privacy_sentences
@@ -292,7 +292,7 @@ def _tested(data: ReportData) -> Iterator[str]:
         f"the protocol {protocol.title}: {protocol.split_name(split)} of {', '.join(titles)}."
     )
     if anonymized:
-        trials = sum((r.n_target or 0) + (r.n_nontarget or 0) for r in anonymized)
+        trials = sum(r.facts.get(n, 0) for r in anonymized for n in ("n_target", "n_nontarget"))
         largest = f", each with at most {speakers} speakers" if speakers is not None else ""
         yield (
             f"{counted(len(anonymized), 'condition')}, each an attacker and a test set{largest}; "
@@ -399,7 +399,7 @@ def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
     """Describe the test sets, which differ by data set and gender, and the groups of a protocol."""
     protocol, eer = data.protocol, describe(data.protocol.eer)
 
-    def value(record: VerificationRecord) -> float:
+    def value(record: Record) -> float:
         return record.values(protocol.variant)[protocol.eer]
 
     for one in _attacks(data):
@@ -417,7 +417,7 @@ def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
             f"{protocol.data_set(r.condition.data_set).title}, "
             f"{protocol.genders[r.condition.gender]} "
             f"{marked_text(eer.format(value(r)), r.caveat(protocol.eer))} % "
-            f"{_bounds(data, r.speaker_intervals.get(protocol.variant, {}).get(protocol.eer))}"
+            f"{_bounds(data, r.intervals(protocol.variant).get(protocol.eer))}"
             for r in picked
         ]
         which = "" if picked == ordered else f" (the lowest and the highest of {len(ordered)})"

@@ -64,12 +64,12 @@ class Publication:
 
 def _without_paths(results: Results) -> Results:
     """Return results whose files have the names of their roles, with the same digests."""
-    from ..results.records import RECORD_KINDS
+    from ..results.records import KINDS
 
     absent = len(results.not_evaluated) + len(results.failures)
     note = f"{counted(absent, 'note')} of what is missing or was left out, named in the results"
     changed: dict[str, Any] = {"not_evaluated": (note,) if absent else ()}
-    changed |= {kind: tuple(map(_record, getattr(results, kind))) for kind in RECORD_KINDS}
+    changed |= {kind: tuple(map(_record, getattr(results, kind))) for kind in KINDS}
     return replace(results, failed=dict.fromkeys(results.failed, ()), **changed)
 
 

@@ -17,7 +17,7 @@ from ..io.files import digest, read_bytes
 from ..metrics import VARIANTS
 from ..metrics.confidence import paired_bounds
 from ..tree.conditions import Condition
-from .records import Results, RowsRecord, VerificationRecord, compared_attackers
+from .records import Record, Results, compared_attackers
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -43,11 +43,11 @@ class StoredArrays:
 
     def absent(self, results: Results) -> int:
         """Count the records whose curves are missing beside the results."""
-        records: list[VerificationRecord | RowsRecord]
+        records: list[Record]
         records = [*results.verification, *results.similarity]
         return sum(r.curves is not None and not self._paths(r) for r in records)
 
-    def of(self, record: VerificationRecord | RowsRecord) -> Arrays | None:
+    def of(self, record: Record) -> Arrays | None:
         """Return the arrays of a record by name; None if it has none (imported results) or
         they are missing beside the results.
 
@@ -73,7 +73,7 @@ class StoredArrays:
             raise PrivacyEvalError(f"{path}: no curves as evaluation stores them: {wrong}")
         return arrays
 
-    def plotted(self, record: VerificationRecord | RowsRecord) -> Arrays | None:
+    def plotted(self, record: Record) -> Arrays | None:
         """Return the arrays of a record without its bootstrap replicates; cached, as they are
         small and every kind of figure needs them."""
         key = f"{record.curves} {record.curves_sha256}"
@@ -83,7 +83,7 @@ class StoredArrays:
             self._plotted[key] = None if arrays is None else small
         return self._plotted[key]
 
-    def replicates(self, record: VerificationRecord, variant: str) -> Arrays:
+    def replicates(self, record: Record, variant: str) -> Arrays:
         """Return the bootstrap replicates of a record in a variant, with their design, none if
         there are none; cached, as the averages of every metric need them."""
         key = record.condition, record.curves_sha256, variant
@@ -96,7 +96,7 @@ class StoredArrays:
             }
         return self._replicates[key]
 
-    def _paths(self, record: VerificationRecord | RowsRecord) -> list[Path]:
+    def _paths(self, record: Record) -> list[Path]:
         """List candidate paths of a record's curves: a system may be spread over several files,
         each with its own `records/`."""
         name = Path(record.curves or "/")
@@ -169,7 +169,7 @@ def with_differences(results: Results, arrays: StoredArrays) -> Results:
             one, two = (arrays.replicates(r, protocol.variant) for r in (record, other))
             if bounds := _paired_bounds(one, two, f"bootstrap_{protocol.variant}_{protocol.eer}"):
                 above[other.condition.attacker] = bounds
-        records.append(replace(record, above=above) if above else record)
+        records.append(record.with_facts(above=above) if above else record)
     return replace(results, verification=tuple(records))
 
 

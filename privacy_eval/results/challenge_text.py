@@ -20,11 +20,10 @@ from ..tree.conditions import (
     set_condition,
     trial_conditions,
 )
-from .measurements import measured, rows_of_values, without_blanks
+from .measurements import Row, measured, rows_of_values, without_blanks
 from .records import (
+    Record,
     Results,
-    RowsRecord,
-    VerificationRecord,
     facts_of_line,
     line_of,
 )
@@ -58,6 +57,12 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
             caveats,
         )
     )
+
+
+def _tagged(rows: Iterable[Row], tag: str | None) -> tuple[Row, ...]:
+    """Return rows with the category of the individual disclosure."""
+    of = {} if tag is None else {"zebra_individual": {"tag": tag}}
+    return tuple({**row, **of.get(row["metric"], {})} for row in rows)
 
 
 def import_results_txt(
@@ -111,10 +116,10 @@ def import_results_txt(
     results = Results(
         protocol,
         tuple(
-            VerificationRecord(
+            Record(
                 find(name, verified),
-                metrics={"challenge": block.metrics},
-                zebra_tag={} if block.tag is None else {"challenge": block.tag},
+                "verification",
+                _tagged(rows_of_values(block.metrics, variant="challenge"), block.tag),
                 provenance=origin,
             )
             for name, block in parsed.verification.items()
@@ -125,7 +130,7 @@ def import_results_txt(
             for record in recognition_records(lines, protocol, find(name, decoded), origin)
         ),
         tuple(
-            RowsRecord(
+            Record(
                 replace(find(s, sets), asv_model=""),
                 "utility",
                 rows_of_values(v),
@@ -134,7 +139,7 @@ def import_results_txt(
             for s, v in parsed.utility.items()
         ),
         tuple(
-            RowsRecord(
+            Record(
                 find(s, sets),
                 "similarity",
                 rows_of_values(v, variant="challenge"),
@@ -157,7 +162,7 @@ def recognition_records(
     interval: tuple[float, ...] = (),
     speakers: SpeakerErrors | None = None,
     groups: Mapping[str, Mapping[str, GroupRate]] = MappingProxyType({}),
-) -> list[RowsRecord]:
+) -> list[Record]:
     """Make records of the `%WER` lines of one `ASR-*` folder, of which a single one may have what
     its transcripts tell: an interval, the counts that it is drawn from, and groups of speakers."""
     recognition, of_groups = protocol.recognition, list[dict[str, Any]]()
@@ -176,5 +181,5 @@ def recognition_records(
         rows = [measured("wer", line.wer, interval or None), *of_groups]
         stored = tuple(map(without_blanks, rows))
         facts = {**facts_of_line(line), "speakers": speakers, **model}
-        records.append(RowsRecord(condition, "recognition", stored, facts, provenance=provenance))
+        records.append(Record(condition, "recognition", stored, facts, provenance=provenance))
     return records

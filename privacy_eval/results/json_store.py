@@ -17,19 +17,19 @@ from ..protocol.protocol import check_protocol
 from ..version import __version__
 from .measurements import Measurements
 from .record_files import confirmed_days
-from .records import RECORD_KINDS, Results
+from .records import KINDS, Results
 
 FORMAT = "privacy_eval results 6"
 #: Kinds of records that are left out where there are none.
 _OPTIONAL = ("measures", "amounts", "attributes", "audio", "rows")
-_REQUIRED = ("protocol", "metrics", *RECORD_KINDS, "not_evaluated")
+_REQUIRED = ("protocol", "metrics", *KINDS, "not_evaluated")
 
 
 def to_json(results: Results) -> str:
     """Write results.json: the same results give the same bytes."""
     body = to_plain(results)
     del body["protocol"]
-    for record in itertools.chain.from_iterable(body.get(kind, ()) for kind in RECORD_KINDS):
+    for record in itertools.chain.from_iterable(body.get(kind, ()) for kind in KINDS):
         del record["described"]
     keys = {key for record in results.records() for key in record.keys()}
     registered = {key: m.description for key, m in METRICS.items() if key in keys}

@@ -55,8 +55,8 @@ def left_out_lines(results: Results) -> list[str]:
     lines = [*results.failures, *results.not_evaluated]
     for system in results.systems:
         conditions = [
-            f"{r.condition.label} ({counted(r.trials_without_score or 0, 'trial')} without "
-            f"a score, {counted(r.scores_without_trial or 0, 'score')} without a trial)"
+            f"{r.condition.label} ({counted(r.facts['trials_without_score'], 'trial')} without "
+            f"a score, {counted(r.facts['scores_without_trial'], 'score')} without a trial)"
             for r in results.of(system).verification
             if r.left_out
         ]

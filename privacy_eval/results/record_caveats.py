@@ -168,7 +168,7 @@ def shared_scores(results: Results) -> dict[tuple[str, ...], int]:
         if sha256 and by_voice and not c.is_original:
             # Of 540 published conditions of 2020, none agrees with another system's in EER and both
             # Cllr as printed, in three or four digits.
-            of = sorted(r.metrics.get("exact", {}).items())
+            of = sorted(r.by_variant().get("exact", {}).items())
             values = r.place(), c.attack_model, [f"{key} {value:.5g}" for key, value in of]
             owners.setdefault(str(values) if of else sha256, {})[c.system] = None
     return Counter(tuple(systems) for systems in owners.values() if len(systems) > 1)

@@ -11,14 +11,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ..io.files import Inputs, Loaded, digest
 from ..io.schema import from_plain, load_json, to_plain
 from ..products.freshness import NOTE, file_set
 
 if TYPE_CHECKING:
-    from . import records
+    from .records import Record
 
 
 _PACKAGE = Path(__file__).parents[1]
@@ -52,13 +52,6 @@ def _source(module: str) -> str:
     return (_PACKAGE / module).read_text(encoding="utf-8")
 
 
-Record = TypeVar("Record", bound="records.Record")
-WithArrays = TypeVar(
-    "WithArrays",
-    "records.VerificationRecord",
-    "records.RowsRecord",
-)
-
 #: The fingerprint of results.json and the files beside it.
 RESULTS_NOTE = f".results{NOTE}"
 
@@ -68,7 +61,7 @@ def record_paths(path: Path) -> tuple[Path, Path]:
     return path.with_name(f"{path.name.removesuffix('.json')}.npz"), path
 
 
-def record_content(path: Path, record: WithArrays, arrays: Mapping[str, Any]) -> dict[Path, bytes]:
+def record_content(path: Path, record: Record, arrays: Mapping[str, Any]) -> dict[Path, bytes]:
     """Return the files of a record, which stores the digest of its arrays, and describes metrics
     that are not built in."""
     import numpy as np
@@ -93,17 +86,18 @@ def record_text(record: object) -> bytes:
     return f"{text}\n".encode()
 
 
-def read_record(path: Path | Loaded, kind: type[Record]) -> Record:
+def read_record(path: Path | Loaded) -> Record:
     """Read a record.
 
     Raises
     ------
     PrivacyEvalError
-        Unreadable, or not a record of this kind.
+        Unreadable, or not a record.
     """
     from ..io.user_metrics import check_descriptions
+    from .records import Record
 
-    record = from_plain(kind, load_json(path), str(path))
+    record = from_plain(Record, load_json(path), str(path))
     check_descriptions(record.described, str(path))
     return record
 

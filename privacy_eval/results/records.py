@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from ..choices import MOST_REPLICATES, SITUATIONS
 from ..errors import InputWarning, PrivacyEvalError, abbreviate, printable
@@ -33,7 +33,6 @@ from ..metrics import (
     MetricDescription,
     Variant,
     find_caveats,
-    of_kind,
     withholding_caveat,
 )
 from ..metrics.caveats import (
@@ -50,17 +49,10 @@ from ..metrics.caveats import (
     marked_text,
 )
 from ..metrics.evaluation import is_weaker, overestimate_reason
-from ..metrics.groups import (
-    FALSE_MATCH_RATES,
-    GroupErrors,
-    GroupSummary,
-    GroupValues,
-    TargetStratum,
-)
+from ..metrics.groups import disparities
 from ..metrics.identification import HALVES, SpeakerLinkage
 from ..metrics.llr import categorical_tag
 from ..metrics.printed import Printed
-from ..metrics.registry import Kind
 from ..metrics.similarity import VERDICTS
 from ..metrics.utility import MAX_DIFFERENCE, SpeakerErrors, SpeakerSums, mean_of_folds
 from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
@@ -70,7 +62,7 @@ from ..tree.conditions import (
 from ..wings import OR_ABSENT
 from .measurements import COUNTS, PRESENT, TYPES, WHOLE, Measurements, Row, is_known, metric_of
 from .record_caveats import held_back, names_of, today, utility_caveats, with_found
-from .rows import GROUP_METRICS, measurements_of
+from .rows import measurements_of
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
@@ -91,331 +83,6 @@ def input_of(provenance: Mapping[str, Any], role: str) -> Mapping[str, Any]:
     inputs = provenance.get("inputs")
     entry = inputs.get(role) if isinstance(inputs, Mapping) else None
     return entry if isinstance(entry, Mapping) else {}
-
-
-@dataclass(frozen=True)
-class Record:
-    """Base of the kinds of records: what is asked of each of them.
-
-    Attributes
-    ----------
-    described : mapping
-        Descriptions, by key, of its metrics that this version does not have.
-    caveats : mapping
-        Reasons why its metrics are uninformative, by key in `metrics.CAVEATS`: always recomputed,
-        from metrics and counts, and by `Results` from other records.
-    stated : mapping
-        Further numbers of an imported file by its own names, as fractions: `EER-ci_lower`, of an
-        interval over trials, or `UAR-min`, over folds. Never taken for intervals over speakers.
-    """
-
-    #: Kind of its metrics, their variants, and whether one at least is expected.
-    metric_kind: ClassVar[Kind]
-    variants: ClassVar[tuple[str, ...]] = (_NO_VARIANT,)
-    has_values: ClassVar[bool] = True
-    #: Whether a system has one record of a condition at most.
-    is_unique: ClassVar[bool] = True
-    #: Least values of its counts.
-    least_counts: ClassVar[Mapping[str, int]] = {}
-    #: Columns of its place in the protocol, and those that tell it from others of the same place.
-    place_columns: ClassVar[tuple[str, ...]] = ("data_set", "split", "gender")
-    identity_columns: ClassVar[tuple[str, ...]] = ()
-
-    condition: Annotated[Condition, INLINED]
-    described: Mapping[str, MetricDescription] = field(default_factory=dict, kw_only=True)
-    stated: Annotated[Mapping[str, float], SPARSE] = field(default_factory=dict, kw_only=True)
-    caveats: Annotated[Mapping[str, str], SPARSE] = field(init=False, default_factory=dict)
-
-    def by_variant(self) -> Mapping[str, Mapping[str, float]]:
-        """Return the metrics by variant; the key is "" if there are no variants."""
-        stored = vars(self)
-        plain = {_NO_VARIANT: stored["values"]} if "values" in stored else {}
-        metrics: Mapping[str, Mapping[str, float]] = stored.get("metrics", plain)
-        return metrics
-
-    def keys(self) -> set[str]:
-        """Return the keys of the metrics that have values."""
-        return {key for values in self.by_variant().values() for key in values}
-
-    def metric(self, key: str) -> Metric:
-        """Return the entry of a metric, as this version or the record describes it."""
-        return self.described[key].metric(key) if key in self.described else METRICS[key]
-
-    def with_descriptions(self: R, described: Mapping[str, MetricDescription]) -> R:
-        """Return the record with the descriptions of its metrics."""
-        of_record = {key: described[key] for key in sorted(self.keys() & described.keys())}
-        return replace(self, described=of_record) if of_record else self
-
-    @classmethod
-    def places(cls, protocol: Protocol) -> AbstractSet[Place]:
-        """Return all places of records of this kind under a protocol."""
-        return {(t.data_set.id, t.split, t.gender) for t in protocol.trial_sets()}
-
-    @property
-    def entries(self) -> Mapping[str, Any]:
-        """Its fields, those of its condition, and its facts, by name."""
-        return vars(self) | vars(self.condition) | getattr(self, "facts", {})
-
-    def place(self) -> Place:
-        """Return the place of the record in its protocol."""
-        condition = vars(self.condition)
-        return tuple(condition[name] for name in self.place_columns)
-
-    def identity(self) -> tuple[str, ...]:
-        """Return what distinguishes the record from others of its kind in a results folder."""
-        entries = self.entries
-        return *self.place(), *(str(entries[name]) for name in self.identity_columns)
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names that are printed."""
-        return self.condition.system, self.condition.name, *self.stated
-
-    def check(self) -> None:
-        """Check names, also of groups, and counts, and that metrics are known and within their
-        range."""
-        c = self.condition
-        if not c.system:
-            raise PrivacyEvalError(f"{c.name}: the system has no name")
-        for name in self.names():
-            check_name(name, f"record of {printable(c.system)}")
-        where = f"{c.system} {c.name}"
-        for name, least in self.least_counts.items():
-            _check_count(getattr(self, name), least, f"{where}: {name}")
-        for column, groups in vars(self).get("groups", {}).items():
-            for name in (column, *groups):
-                check_name(name, f"{where}: groups")
-        _check_rates(self.stated.values(), f"{where}: stated")
-        self.check_values(where)
-
-    def check_values(self, where: str) -> None:
-        """Check the metrics; `where` begins the message of any error."""
-        metrics = self.by_variant()
-        if self.has_values and not any(metrics.values()):
-            raise PrivacyEvalError(f"{where}: expected {' or '.join(of_kind(self.metric_kind))}")
-        self.check_keys(metrics, f"{where}: metrics")
-        self.check_ranges(metrics, where)
-
-    def check_ranges(self, metrics: Mapping[str, Mapping[str, float]], where: str) -> None:
-        """Check that values are within the ranges of their metrics."""
-        for variant, values in metrics.items():
-            for key, value in values.items():
-                low, high = self.metric(key).range
-                if not low - _SLACK <= value <= high + _SLACK:
-                    raise PrivacyEvalError(
-                        f"{where}: {variant} {key}: {value:g} is not within {low:g} to {high:g}"
-                    )
-
-    def check_keys(self, metrics: Mapping[str, Mapping[str, object]], where: str) -> None:
-        """Check that variants and metrics of values are known."""
-        for variant, values in metrics.items():
-            for key in values:
-                is_described = key in METRICS or key in self.described
-                kind = self.metric(key).kind if is_described else None
-                if variant not in self.variants or kind != self.metric_kind:
-                    raise PrivacyEvalError(f"{where}: unknown value {variant} {key}")
-
-    def interval(self, variant: str, key: str) -> Sequence[float | None]:
-        """Return the 95 % bounds of a value."""
-        return None, None
-
-    def speaker_sums(self, key: str) -> SpeakerSums | None:
-        """Return the counts of speakers from which replicates of a value are drawn, if known."""
-        return None
-
-    def with_caveats(self: R, caveats: Mapping[str, str]) -> R:
-        """Return the record with caveats that follow from other records."""
-        record = copy.copy(self)
-        object.__setattr__(record, "caveats", caveats)
-        return record
-
-    @property
-    def group_columns(self) -> Iterable[str]:
-        """Columns of metadata by whose groups of speakers there are values."""
-        return getattr(self, "groups", ())
-
-
-@dataclass(frozen=True)
-class VerificationRecord(Record):
-    """Metrics of one condition.
-
-    Attributes
-    ----------
-    metrics : mapping
-        By variant (`challenge`, `exact`), then by metric.
-    zebra_tag : mapping
-        Category of the individual disclosure by variant.
-    n_target, n_nontarget : int or None
-        Numbers of trials; None if unknown (imported results).
-    n_speakers : int or None
-        Enrolled speakers.
-    eer_interval_if_independent : tuple or None
-        95 % interval of the EER if trials were independent (Bengio & Mariethoz), which
-        they are not.
-    speaker_intervals : mapping
-        By variant and metric: 95 % bounds from the bootstrap over speakers.
-    trials_without_score, scores_without_trial : int or None
-        How many were left out, on explicit request; None if unknown.
-    remarks : tuple of str
-        Warnings about its input files.
-    curves, curves_sha256 : str or None
-        File of the curves (.npz) below `records/`, and its digest.
-    provenance : mapping
-        Digests of inputs, options, version.
-    above : mapping
-        By attackers who should not be stronger: 95 % bounds of the protocol's EER minus theirs, in
-        the same bootstrap replicates.
-    groups : mapping
-        By column of metadata, then by group of speakers; variant exact.
-    group_errors : mapping
-        By column of metadata: error rates of its groups at common thresholds.
-    sessions : mapping
-        Target trials of a session that the speaker `enrolled`, and the others (`other`), each with
-        all nontarget trials; variant exact.
-    ties : mapping
-        What equal scores say, as from `metrics.find_ties`: caveats follow from it.
-    """
-
-    metric_kind = "scores"
-    variants = VARIANTS
-    has_values = False
-    identity_columns = ("enrollment", "trial", "attacker")
-    least_counts = {
-        "n_target": 1,
-        "n_nontarget": 1,
-        "n_speakers": 0,
-        "trials_without_score": 0,
-        "scores_without_trial": 0,
-    }
-
-    metrics: Mapping[str, Mapping[str, float]]
-    zebra_tag: Mapping[str, str]
-    caveats: Mapping[str, str] = field(init=False)
-    n_target: int | None = None
-    n_nontarget: int | None = None
-    n_speakers: int | None = None
-    eer_interval_if_independent: tuple[float, ...] | None = None
-    speaker_intervals: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
-    trials_without_score: int | None = None
-    scores_without_trial: int | None = None
-    remarks: tuple[str, ...] = ()
-    curves: str | None = None
-    curves_sha256: str | None = None
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    above: Annotated[Mapping[str, tuple[float, ...]], SPARSE] = field(default_factory=dict)
-    groups: Annotated[Mapping[str, Mapping[str, GroupSummary]], SPARSE] = field(
-        default_factory=dict
-    )
-    sessions: Annotated[Mapping[str, TargetStratum], SPARSE] = field(default_factory=dict)
-    group_errors: Annotated[Mapping[str, GroupErrors], SPARSE] = field(default_factory=dict)
-    ties: Annotated[Mapping[str, float], SPARSE] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        eers = (v[key] for key in EERS[:2] for v in self.metrics.values() if key in v)
-        is_original = self.condition.is_original and self.condition.asv_model == ORIGINAL
-        eer, counts = next(eers, None), (self.n_target, self.n_nontarget)
-        caveats = find_caveats(eer, *counts, is_original=is_original, ties=self.ties)
-        if self.trials_without_score:
-            caveats[INCOMPLETE] = CAVEATS[INCOMPLETE].reason
-        enrolled = self.sessions.get("enrolled")
-        if enrolled is not None and enrolled.values.n_target == self.n_target:
-            caveats[SAME_SESSION] = CAVEATS[SAME_SESSION].reason
-        if self.stated:
-            caveats[STATED] = CAVEATS[STATED].reason
-        object.__setattr__(self, "caveats", caveats)
-
-    def intervals(self, variant: Variant) -> Mapping[str, tuple[float, ...]]:
-        """Return the bootstrap intervals of the values of a variant."""
-        return _select_variant(self.speaker_intervals, variant, {})
-
-    @property
-    def scores_file(self) -> Mapping[str, Any]:
-        """Path and SHA-256 of the scores file; empty if unknown."""
-        return input_of(self.provenance, "scores")
-
-    def check_values(self, where: str) -> None:
-        super().check_values(where)
-        for variant in VARIANTS:
-            self._check_consistency(variant, f"{where}: {variant}")
-        self.check_keys(self.speaker_intervals, f"{where}: speaker_intervals")
-        bounds = [b for values in self.speaker_intervals.values() for b in values.values()]
-        independent = self.eer_interval_if_independent or (0.0, 1.0)
-        _check_bounds((*bounds, independent, *self.above.values()), where)
-        for attacker in self.above:
-            check_name(attacker, f"{where}: above")
-        _check_rates(self.ties.values(), f"{where}: ties")
-        self._check_groups(f"{where}: groups")
-
-    def _check_groups(self, where: str) -> None:
-        """Check the names of sessions, and that rates are rates."""
-        for column, groups in self.groups.items():
-            for of in groups.values():
-                values = (of.within, of.enrolled_against_all, of.tested_against_all)
-                _check_group_values(values, of.intervals, f"{where}: {column}")
-        for column, errors in self.group_errors.items():
-            _check_group_errors(errors, self.groups.get(column, {}), f"{where}: {column}")
-        for name, stratum in self.sessions.items():
-            check_name(name, where)
-            _check_group_values((stratum.values,), stratum.intervals, f"{where}: sessions")
-
-    def _check_consistency(self, variant: Variant, where: str) -> None:
-        """Check a minimum against its metric, and a grade against its value, as printed."""
-        values, tag = self.metrics.get(variant, {}), self.zebra_tag.get(variant)
-        minimum, actual = values.get("cllr_min"), values.get("cllr")
-        if minimum is not None and actual is not None and minimum > actual + _SLACK:
-            raise PrivacyEvalError(
-                f"{where}: cllr_min {minimum:g} is above cllr {actual:g}, whose minimum it is"
-            )
-        eer, hull = values.get("eer"), values.get("rocch_eer")
-        if eer is not None and hull is not None and hull > eer + _SLACK and self.n_target != 1:
-            raise PrivacyEvalError(
-                f"{where}: rocch_eer {hull:g} is above eer {eer:g}, whose lower bound it is"
-            )
-        individual = values.get("zebra_individual")
-        if tag is not None and individual is not None:
-            rounded = (max(individual + step, 0.0) for step in (-_SLACK, 0.0, _SLACK))
-            grades = dict.fromkeys(categorical_tag(value, variant=variant) for value in rounded)
-            if tag not in grades:
-                raise PrivacyEvalError(
-                    f"{where}: the ZEBRA category {tag!r} contradicts zebra_individual "
-                    f"{individual:g}, which is {' or '.join(grades)}"
-                )
-
-    def interval(self, variant: str, key: str) -> Sequence[float | None]:
-        return self.speaker_intervals.get(variant, {}).get(key, (None, None))
-
-    def values(self, variant: Variant) -> Mapping[str, float]:
-        """Return the metrics of a variant, or of the only one stored."""
-        return _select_variant(self.metrics, variant, {})
-
-    def of_held_system(self, key: str) -> VerificationRecord:
-        """Return the record with a caveat of its system, if that concerns it."""
-        if key == INVERTED_ORIGINAL:
-            is_concerned = self.caveat(EERS[0]) is None
-        else:
-            is_concerned = ANONYMIZED in (self.condition.enrollment, self.condition.trial)
-        caveats = {key: CAVEATS[key].reason, **self.caveats}
-        return self.with_caveats(caveats) if is_concerned else self
-
-    def caveat(self, metric: str, variant: str = "") -> Caveat | None:
-        """Return the caveat for which a value must be neither ranked nor graded."""
-        return withholding_caveat(self.caveats_of(variant), metric)
-
-    def caveats_of(self, variant: str) -> Mapping[str, str]:
-        """Return the caveats of the values of a variant, or of the only one stored; all for ""."""
-        stored = _select_variant({v: v for v in self.metrics}, variant, variant)
-        return caveats_of(self.caveats, stored)
-
-    @property
-    def left_out(self) -> int:
-        """Trials and scores that were left out on request."""
-        return (self.trials_without_score or 0) + (self.scores_without_trial or 0)
-
-    def tag(self, variant: Variant) -> str | None:
-        """Return the ZEBRA category of a variant, or of the only one stored; None of implausible
-        scores."""
-        if self.caveat("zebra_individual") is not None:
-            return None
-        return _select_variant(self.zebra_tag, variant, None)
 
 
 #: Types of the entries of rows, and those that are numbers.
@@ -458,7 +125,7 @@ class RecordKind(NamedTuple):
     place: tuple[str, ...] = ()
     sets: Literal["trials", "recognition", "emotion"] = "trials"
     expected: tuple[Mapping[str, str | None], ...] = ()
-    check: Callable[[RowsRecord, str], None] | None = None
+    check: Callable[[Record, str], None] | None = None
 
     def places(self, protocol: Protocol) -> AbstractSet[Place]:
         """Return all places of such records under a protocol."""
@@ -480,7 +147,7 @@ def facts_of_line(line: WerLine) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name not in ("wer", "words")}
 
 
-def line_of(record: RowsRecord) -> WerLine:
+def line_of(record: Record) -> WerLine:
     """Return the `%WER` line of a record of recognition."""
     names = (f.name for f in fields(WerLine) if f.name not in ("wer", "words", "partial"))
     known: dict[str, Any] = {name: record.facts.get(name) for name in names}
@@ -488,7 +155,7 @@ def line_of(record: RowsRecord) -> WerLine:
     return WerLine(record.find("wer", group_by=None)["value"], **known)
 
 
-def _check_recognition(record: RowsRecord, where: str) -> None:
+def _check_recognition(record: Record, where: str) -> None:
     """Check that the word errors of speakers give the rate."""
     wer, of_speakers = record.find("wer", group_by=None)["value"], record.facts.get("speakers")
     if of_speakers is not None:
@@ -501,7 +168,7 @@ def _check_recognition(record: RowsRecord, where: str) -> None:
             raise PrivacyEvalError(f"{where}: their rate {text}")
 
 
-def _check_emotion(record: RowsRecord, where: str) -> None:
+def _check_emotion(record: Record, where: str) -> None:
     """Check that means over emotions and folds are such."""
     folds, values = folds_of(record), record.values()
     emotions = {key for fold in folds.values() for key in fold} - {"uar"}
@@ -519,7 +186,7 @@ def _check_emotion(record: RowsRecord, where: str) -> None:
             raise PrivacyEvalError(f"{where}: {key} is not the mean of the folds, {mean:g}")
 
 
-def _check_measures(record: RowsRecord, where: str) -> None:
+def _check_measures(record: Record, where: str) -> None:
     """Check that sums of speakers give the means."""
     values = record.values()
     for key, of in record.facts.get("speakers", {}).items():
@@ -531,7 +198,7 @@ def _check_measures(record: RowsRecord, where: str) -> None:
             raise PrivacyEvalError(f"{where}: {key}: {text}")
 
 
-def _check_similarity(record: RowsRecord, where: str) -> None:
+def _check_similarity(record: Record, where: str) -> None:
     """Check the values of pseudo-voices."""
     if not all(len(v) == 3 and v[1] <= v[2] for v in record.facts.get("voices", {}).values()):
         raise PrivacyEvalError(f"{where}: voices: expected values with the ends of an interval")
@@ -539,7 +206,57 @@ def _check_similarity(record: RowsRecord, where: str) -> None:
         raise PrivacyEvalError(f"{where}: drawn: expected one of {', '.join(VERDICTS)}")
 
 
-def _check_identification(record: RowsRecord, where: str) -> None:
+def _check_verification(record: Record, where: str) -> None:
+    """Check a minimum against its metric, and a grade against its value, as printed; intervals
+    among the facts; disparities of groups."""
+    of = record.facts
+    independent = of.get("eer_interval_if_independent", (0, 1))
+    _check_bounds((independent, *of.get("above", {}).values()), where)
+    _check_rates(of.get("ties", {}).values(), f"{where}: ties")
+    for variant in VARIANTS:
+        values, tag = record.by_variant().get(variant, {}), record.tags.get(variant)
+        minimum, actual = values.get("cllr_min"), values.get("cllr")
+        if minimum is not None and actual is not None and minimum > actual + _SLACK:
+            text = f"cllr_min {minimum:g} is above cllr {actual:g}, whose minimum it is"
+            raise PrivacyEvalError(f"{where}: {variant}: {text}")
+        eer, hull = values.get("eer"), values.get("rocch_eer")
+        is_above = eer is not None and hull is not None and hull > eer + _SLACK
+        if is_above and of.get("n_target") != 1:
+            text = f"rocch_eer {hull:g} is above eer {eer:g}, whose lower bound it is"
+            raise PrivacyEvalError(f"{where}: {variant}: {text}")
+        individual = values.get("zebra_individual")
+        if tag is not None and individual is not None:
+            rounded = (max(individual + step, 0.0) for step in (-_SLACK, 0.0, _SLACK))
+            grades = dict.fromkeys(categorical_tag(value, variant=variant) for value in rounded)
+            if tag not in grades:
+                raise PrivacyEvalError(
+                    f"{where}: {variant}: the ZEBRA category {tag!r} contradicts zebra_individual "
+                    f"{individual:g}, which is {' or '.join(grades)}"
+                )
+    errors = record.measurements.select(threshold=PRESENT)
+    for (column, rate), rows in errors.groups("group_by", "threshold").items():
+        _check_disparities(rows, f"{where}: {column} at {rate}")
+
+
+def _check_disparities(rows: Sequence[Row], where: str) -> None:
+    """Check that rates are of all pairs of groups, and that disparities follow from them."""
+    rates = {(row["group"], row["against_group"]): row for row in rows if row["metric"] == "fmr"}
+    missed = {row["group"]: row.get("value") for row in rows if row["metric"] == "fnmr"}
+    if rates.keys() != {*itertools.product(missed, repeat=2)}:
+        raise PrivacyEvalError(f"{where}: expected a value of every pair of groups")
+    within = {group: rates[group, group].get("value") for group in missed}
+    both = [(within[g], missed[g]) for g in missed if None not in (within[g], missed[g])]
+    computed = vars(disparities(*zip(*both, strict=True))) if len(both) > 1 else {}
+    others = (row for row in rows if row["metric"] not in ("fmr", "fnmr"))
+    stored = {row["metric"]: row.get("value") for row in others}
+    if stored.keys() != computed.keys() or not all(
+        (a is None) == (b is None) and (a is None or math.isclose(a, b or 0, abs_tol=_SLACK))
+        for a, b in ((stored[name], computed[name]) for name in computed)
+    ):
+        raise PrivacyEvalError(f"{where}: disparities contradict the rates of the groups")
+
+
+def _check_identification(record: Record, where: str) -> None:
     """Check the numbers of speakers, and the sizes of galleries."""
     of, n_enrolled = record.facts, record.facts["n_enrolled"]
     if 0 < of.get("enrollment_utterances", 0) < n_enrolled:
@@ -559,12 +276,12 @@ def _check_identification(record: RowsRecord, where: str) -> None:
             raise PrivacyEvalError(f"{where}: singling_out: a gallery of another size")
 
 
-def galleries(record: RowsRecord, metric: str = "linkage") -> Measurements:
+def galleries(record: Record, metric: str = "linkage") -> Measurements:
     """Return the rates of a record of identification by size of the gallery."""
     return record.measurements.select(metric=metric, speaker=None, group_by=None)
 
 
-def speakers_of(record: RowsRecord) -> list[SpeakerLinkage]:
+def speakers_of(record: Record) -> list[SpeakerLinkage]:
     """Return the rates of speakers in galleries of one size, in the order of the record."""
     found = []
     for (name,), rows in record.measurements.select(speaker=PRESENT).groups("speaker").items():
@@ -579,6 +296,26 @@ _UTTERANCES = {"n_utterances": Fact(int, 1), "utterances_left_out": Fact(int)}
 
 #: Kinds of records that are rows, by the field of `Results` that holds them.
 KINDS: Mapping[str, RecordKind] = {
+    # Of scores, by variant, with the category of the individual disclosure as `tag`; in the exact
+    # one of groups of speakers, with error rates at common thresholds, and of target trials of a
+    # session that the speaker enrolled, or of others, with all nontarget trials. Counts are unknown
+    # of imported results. `above`: bounds of the EER minus those of attackers who should not be
+    # stronger, in the same replicates; `ties`: what equal scores say, from `find_ties`.
+    "verification": RecordKind(
+        {"scores": ("variant",)},
+        {
+            **dict.fromkeys(("n_target", "n_nontarget"), Fact(int, 1, False)),
+            **dict.fromkeys(
+                ("n_speakers", "trials_without_score", "scores_without_trial"), Fact(int, 0, False)
+            ),
+            "eer_interval_if_independent": Fact(tuple[float, ...], 0, False),
+            "above": Fact(Mapping[str, tuple[float, ...]], 0, False),
+            "ties": Fact(Mapping[str, float], -math.inf, False),
+        },
+        ("enrollment", "trial", "attacker"),
+        _OF_SET,
+        check=_check_verification,
+    ),
     # Of one decoding; of speakers, the counts from which replicates are drawn. No model is named
     # where the path of the decoding names none.
     "recognition": RecordKind(
@@ -691,7 +428,7 @@ KINDS: Mapping[str, RecordKind] = {
 
 
 @dataclass(frozen=True)
-class RowsRecord(Record):
+class Record:
     """Numbers of a condition, as rows.
 
     Attributes
@@ -700,13 +437,23 @@ class RowsRecord(Record):
         Of `KINDS`.
     rows : tuple of mapping
         Measurements: circumstances, metric, value and, where they are known, the ends of the
-        interval and counts. Their caveats are computed from these.
+        interval and counts.
     facts : mapping
         What all rows share, and what is no number, by the kind.
     remarks : tuple of str
-        What was left out on explicit request.
+        Warnings about its input files, and what was left out on explicit request.
     curves, curves_sha256 : str or None
         File of its arrays (.npz) below `records/`, and its digest.
+    provenance : mapping
+        Digests of inputs, options, version.
+    described : mapping
+        Descriptions, by key, of its metrics that this version does not have.
+    stated : mapping
+        Further numbers of an imported file by its own names, as fractions: `EER-ci_lower`, of an
+        interval over trials, or `UAR-min`, over folds. Never taken for intervals over speakers.
+    caveats : mapping
+        Reasons why its metrics are uninformative, by key in `metrics.CAVEATS`: always recomputed,
+        from metrics and counts, and by `Results` from other records.
     """
 
     condition: Annotated[Condition, INLINED]
@@ -717,9 +464,12 @@ class RowsRecord(Record):
     curves: Annotated[str | None, SPARSE] = None
     curves_sha256: Annotated[str | None, SPARSE] = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    described: Mapping[str, MetricDescription] = field(default_factory=dict, kw_only=True)
+    stated: Annotated[Mapping[str, float], SPARSE] = field(default_factory=dict, kw_only=True)
+    caveats: Annotated[Mapping[str, str], SPARSE] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Read the facts that a file holds."""
+        """Read the facts that a file holds, and find the caveats of scores."""
         if (kind := KINDS.get(self.kind)) is None:
             raise PrivacyEvalError(f"{self.condition.name}: unknown kind {printable(self.kind)}")
         where = f"{self.condition.system} {self.condition.name}: facts"
@@ -732,18 +482,24 @@ class RowsRecord(Record):
                 facts[name] = from_plain(kind.facts[name].type, facts[name], f"{where}: {name}")
         object.__setattr__(self, "facts", facts)
         object.__setattr__(self, "rows", tuple(map(_with_infinite, self.rows)))
+        if self.kind == "verification":
+            object.__setattr__(self, "caveats", self._of_scores())
 
-    @property
-    def place_columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        return KINDS[self.kind].place
-
-    @property
-    def identity_columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        return KINDS[self.kind].identity
-
-    @property
-    def is_unique(self) -> bool:  # type: ignore[override]
-        return self.kind != "recognition"
+    def _of_scores(self) -> dict[str, str]:
+        """Find the caveats of scores."""
+        metrics = self.by_variant().values()
+        counts = (self.facts.get(name) for name in ("n_target", "n_nontarget"))
+        eers = (values[key] for key in EERS[:2] for values in metrics if key in values)
+        is_original = self.condition.is_original and self.condition.asv_model == ORIGINAL
+        ties = self.facts.get("ties", {})
+        caveats = find_caveats(next(eers, None), *counts, is_original=is_original, ties=ties)
+        sessions = (row["n_target"] for row in self.rows if row.get("session") == "enrolled")
+        known = {
+            INCOMPLETE: self.facts.get("trials_without_score"),
+            SAME_SESSION: next(sessions, None) == self.facts.get("n_target", math.nan),
+            STATED: self.stated,
+        }
+        return caveats | {key: CAVEATS[key].reason for key, is_there in known.items() if is_there}
 
     @functools.cached_property
     def measurements(self) -> Measurements:
@@ -755,16 +511,12 @@ class RowsRecord(Record):
         there is none."""
         return self.measurements.find(metric=metric, **where) or {}
 
-    def keys(self) -> set[str]:
-        return {str(row.get("metric", "")) for row in self.rows}
-
-    def names(self) -> tuple[str, ...]:
-        texts = (entry for row in self.rows for pair in row.items() for entry in pair)
-        of_facts = itertools.chain.from_iterable(map(_texts_of, self.facts.values()))
-        every = (*texts, *of_facts, *self.remarks)
-        return *super().names(), *(text for text in every if isinstance(text, str))
-
     def by_variant(self) -> Mapping[str, Mapping[str, float]]:
+        """Return the values of whole sets by variant; the key is "" if there are no variants."""
+        return self._by_variant
+
+    @functools.cached_property
+    def _by_variant(self) -> Mapping[str, Mapping[str, float]]:
         found: dict[str, dict[str, float]] = {}
         for row in self.rows:
             if "value" in row and row.keys().isdisjoint(WHOLE):
@@ -775,19 +527,131 @@ class RowsRecord(Record):
         """Return the values of whole sets of a variant, or of the only one stored."""
         return _select_variant(self.by_variant(), variant, {})
 
-    def without_replicates(self) -> RowsRecord:
-        """Return the record without the counts of speakers."""
-        return replace(self, facts={**self.facts, "speakers": None})
+    def intervals(self, variant: str = _NO_VARIANT) -> Mapping[str, tuple[float, float]]:
+        """Return the 95 % bounds of the values of whole sets, as `values`."""
+        found: dict[str, dict[str, tuple[float, float]]] = {}
+        for row in self.rows:
+            if "low" in row and row.keys().isdisjoint(WHOLE):
+                of_variant = found.setdefault(row.get("variant", _NO_VARIANT), {})
+                of_variant[row["metric"]] = row["low"], row["high"]
+        return _select_variant(found, variant, {})
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether any value of whole sets has an interval."""
+        return any("low" in row and row.keys().isdisjoint(WHOLE) for row in self.rows)
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """The ZEBRA categories, by variant."""
+        return {row["variant"]: row["tag"] for row in self.rows if "tag" in row}
+
+    def tag(self, variant: Variant) -> str | None:
+        """Return the ZEBRA category of a variant, or of the only one stored; None of implausible
+        scores."""
+        if self.caveat("zebra_individual") is not None:
+            return None
+        return _select_variant(self.tags, variant, None)
+
+    def caveat(self, metric: str, variant: str = _NO_VARIANT) -> Caveat | None:
+        """Return the caveat for which a value must be neither ranked nor graded."""
+        return withholding_caveat(self.caveats_of(variant), metric)
+
+    def caveats_of(self, variant: str) -> Mapping[str, str]:
+        """Return the caveats of the values of a variant, or of the only one stored; all for ""."""
+        stored = _select_variant({v: v for v in self.by_variant()}, variant, variant)
+        return caveats_of(self.caveats, stored)
+
+    def with_caveats(self, caveats: Mapping[str, str]) -> Record:
+        """Return the record with caveats that follow from other records."""
+        record = copy.copy(self)
+        object.__setattr__(record, "caveats", caveats)
+        return record
+
+    def of_held_system(self, key: str) -> Record:
+        """Return the record with a caveat of its system, if that concerns it."""
+        if key == INVERTED_ORIGINAL:
+            is_concerned = self.caveat(EERS[0]) is None
+        else:
+            is_concerned = ANONYMIZED in (self.condition.enrollment, self.condition.trial)
+        caveats = {key: CAVEATS[key].reason, **self.caveats}
+        return self.with_caveats(caveats) if is_concerned else self
+
+    @property
+    def scores_file(self) -> Mapping[str, Any]:
+        """Path and SHA-256 of the scores file; empty if unknown."""
+        return input_of(self.provenance, "scores")
+
+    @property
+    def left_out(self) -> int:
+        """Trials and scores that were left out on request."""
+        names = ("trials_without_score", "scores_without_trial")
+        return sum(self.facts.get(name, 0) for name in names)
+
+    def with_facts(self, **facts: object) -> Record:
+        """Return the record with other facts, without those that are None; its caveats stay."""
+        return replace(self, facts={**self.facts, **facts}).with_caveats(self.caveats)
 
     def speaker_sums(self, key: str) -> SpeakerSums | None:
+        """Return the counts of speakers from which replicates of a value are drawn, if known."""
         of = self.facts.get("speakers")
         return of.sums if isinstance(of, SpeakerErrors) else (of or {}).get(key)
 
     @property
     def group_columns(self) -> Iterable[str]:
+        """Columns of metadata by whose groups of speakers there are values."""
         return self.measurements.values("group_by")
 
+    def keys(self) -> set[str]:
+        """Return the keys of its metrics."""
+        return {str(row.get("metric", "")) for row in self.rows}
+
+    def metric(self, key: str) -> Metric:
+        """Return the entry of a metric, as this version or the record describes it."""
+        return self.described[key].metric(key) if key in self.described else metric_of(key)
+
+    def with_descriptions(self, described: Mapping[str, MetricDescription]) -> Record:
+        """Return the record with the descriptions of its metrics."""
+        of_record = {key: described[key] for key in sorted(self.keys() & described.keys())}
+        return replace(self, described=of_record) if of_record else self
+
+    @property
+    def entries(self) -> Mapping[str, Any]:
+        """Its fields, those of its condition, and its facts, by name."""
+        return {**vars(self), **vars(self.condition), **self.facts}
+
+    def place(self) -> Place:
+        """Return the place of the record in its protocol."""
+        condition = vars(self.condition)
+        return tuple(condition[name] for name in KINDS[self.kind].place)
+
+    def identity(self) -> tuple[str, ...]:
+        """Return what distinguishes the record from others of its kind in a results folder."""
+        entries = self.entries
+        return *self.place(), *(str(entries[name]) for name in KINDS[self.kind].identity)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names that are printed."""
+        texts = (entry for row in self.rows for pair in row.items() for entry in pair)
+        of_facts = itertools.chain.from_iterable(map(_texts_of, self.facts.values()))
+        named = (text for text in (*texts, *of_facts) if isinstance(text, str))
+        own = (self.condition.system, self.condition.name)
+        remarks = self.remarks if self.kind != "verification" else ()  # that name files
+        return *own, *self.stated, *remarks, *named
+
+    def check(self) -> None:
+        """Check names and counts, and that metrics are known and within their range."""
+        c = self.condition
+        if not c.system:
+            raise PrivacyEvalError(f"{c.name}: the system has no name")
+        for name in dict.fromkeys(self.names()):
+            check_name(name, f"record of {printable(c.system)}")
+        where = f"{c.system} {c.name}"
+        _check_rates(self.stated.values(), f"{where}: stated")
+        self.check_values(where)
+
     def check_values(self, where: str) -> None:
+        """Check facts and rows; `where` begins the message of any error."""
         kind, identities = KINDS[self.kind], set()
         for name, value in self.facts.items():
             of_type, least, _ = kind.facts[name]
@@ -813,7 +677,8 @@ class RowsRecord(Record):
                 raise PrivacyEvalError(
                     f"{where}: rows: expected one of {' '.join(filter(None, expected.values()))}"
                 )
-        if any(whole := [key for key, m in METRICS.items() if m.kind in kind.metrics]):
+        whole = [key for key, m in METRICS.items() if m.kind in kind.metrics]
+        if whole and self.kind != "verification":
             if not any(self.by_variant().values()):
                 raise PrivacyEvalError(f"{where}: expected {' or '.join(whole)}")
         if kind.check:
@@ -850,7 +715,7 @@ def _texts_of(value: object) -> Iterable[object]:
     return value if isinstance(value, Mapping | tuple) else (value,)
 
 
-def folds_of(record: RowsRecord) -> dict[str, dict[str, float]]:
+def folds_of(record: Record) -> dict[str, dict[str, float]]:
     """Return the values of folds by fold and metric."""
     folds: dict[str, dict[str, float]] = {}
     for row in record.measurements.select(fold=PRESENT):
@@ -891,9 +756,6 @@ def _select_variant(stored: Mapping[str, T], variant: str, default: T) -> T:
     return next(iter(stored.values()))
 
 
-AnyRecord = VerificationRecord | RowsRecord
-
-
 @dataclass(frozen=True)
 class Results(Printed):
     """Records of one or more systems under one protocol.
@@ -919,18 +781,18 @@ class Results(Printed):
     """
 
     protocol: Protocol
-    verification: tuple[VerificationRecord, ...] = ()
-    recognition: tuple[RowsRecord, ...] = ()
-    utility: tuple[RowsRecord, ...] = ()
-    similarity: tuple[RowsRecord, ...] = ()
-    identification: tuple[RowsRecord, ...] = ()
+    verification: tuple[Record, ...] = ()
+    recognition: tuple[Record, ...] = ()
+    utility: tuple[Record, ...] = ()
+    similarity: tuple[Record, ...] = ()
+    identification: tuple[Record, ...] = ()
     not_evaluated: tuple[str, ...] = ()
-    emotion: tuple[RowsRecord, ...] = ()
-    measures: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
-    amounts: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
-    attributes: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
-    audio: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
-    rows: Annotated[tuple[RowsRecord, ...], SPARSE] = ()
+    emotion: tuple[Record, ...] = ()
+    measures: Annotated[tuple[Record, ...], SPARSE] = ()
+    amounts: Annotated[tuple[Record, ...], SPARSE] = ()
+    attributes: Annotated[tuple[Record, ...], SPARSE] = ()
+    audio: Annotated[tuple[Record, ...], SPARSE] = ()
+    rows: Annotated[tuple[Record, ...], SPARSE] = ()
     failed: Annotated[Mapping[str, tuple[str, ...]], SPARSE] = field(default_factory=dict)
     day: Annotated[str, SPARSE] = ""
     confirmed: Annotated[Mapping[str, str], SPARSE] = field(default_factory=dict)
@@ -1037,12 +899,12 @@ class Results(Printed):
         return list(dict.fromkeys(r.condition.system for r in self.records()))
 
     @functools.cached_property
-    def _of(self) -> Mapping[str, dict[str, list[AnyRecord]]]:
+    def _of(self) -> Mapping[str, dict[str, list[Record]]]:
         """The records of each system, by kind."""
-        found: defaultdict[str, dict[str, list[AnyRecord]]] = defaultdict(
-            lambda: {kind: [] for kind in RECORD_KINDS}
+        found: defaultdict[str, dict[str, list[Record]]] = defaultdict(
+            lambda: {kind: [] for kind in KINDS}
         )
-        for kind in RECORD_KINDS:
+        for kind in KINDS:
             for record in getattr(self, kind):
                 found[record.condition.system][kind].append(record)
         return found
@@ -1054,11 +916,11 @@ class Results(Printed):
     def of(self, system: str, results_folder: str | None = None) -> Results:
         """Select the records of one system, or of one of its results folders."""
 
-        def selected(record: AnyRecord) -> bool:
+        def selected(record: Record) -> bool:
             return results_folder in (None, record.condition.results_folder)
 
         kept: dict[str, Any] = {k: getattr(self, k) for k in ("day", "confirmed", "speaker_key")}
-        kept |= {kind: tuple(filter(selected, self._of[system][kind])) for kind in RECORD_KINDS}
+        kept |= {kind: tuple(filter(selected, self._of[system][kind])) for kind in KINDS}
         kept["failed"] = {system: self.failed[system]} if system in self.failed else {}
         return Results(self.protocol, **kept)
 
@@ -1080,7 +942,7 @@ class Results(Printed):
         """Return the records with the descriptions of their metrics."""
         kinds: dict[str, Any] = {
             kind: tuple(record.with_descriptions(described) for record in getattr(self, kind))
-            for kind in RECORD_KINDS
+            for kind in KINDS
         }
         return replace(self, **kinds)
 
@@ -1100,15 +962,15 @@ class Results(Printed):
             Names the first record that does not.
         """
         protocol = self.protocol
-        places = {name: places_of(name, protocol) for name in RECORD_KINDS}
+        places = {name: kind.places(protocol) for name, kind in KINDS.items()}
         suffixes = {f.suffix for f in protocol.results_folders}
         unique: set[tuple[object, ...]] = set()
-        for name, r in ((n, r) for n in RECORD_KINDS for r in getattr(self, n)):
+        for name, r in ((n, r) for n in KINDS for r in getattr(self, n)):
             c = r.condition
             r.check()
-            if getattr(r, "kind", name) != name:
+            if r.kind != name:
                 raise PrivacyEvalError(f"{c.system} {c.name}: {r.kind} among {name}")
-            columns = (*r.place_columns, *r.identity_columns)
+            columns = (*KINDS[name].place, *KINDS[name].identity)
             named = [*zip(columns, r.identity(), strict=True)]
             speech = {r.entries.get(name) for name in _SPEECH_ENTRIES}
             unmatched = [f"no {column}" for column, of in named if not of]
@@ -1124,7 +986,7 @@ class Results(Printed):
                     f"{c.results_folder!r}"
                 )
             identity = (name, c.system, c.results_folder, r.identity())
-            if identity in unique and r.is_unique:
+            if identity in unique and name != "recognition":
                 raise PrivacyEvalError(f"{c.system} {c.name}: duplicate {', '.join(r.identity())}")
             unique.add(identity)
 
@@ -1149,9 +1011,9 @@ class Results(Printed):
                     )
         return described
 
-    def records(self) -> Iterator[AnyRecord]:
+    def records(self) -> Iterator[Record]:
         """Iterate over all records, kind by kind."""
-        for kind in RECORD_KINDS:
+        for kind in KINDS:
             yield from getattr(self, kind)
 
     @functools.cached_property
@@ -1168,7 +1030,7 @@ class Results(Printed):
         return self.measurements.to_frame()
 
     def __repr__(self) -> str:
-        numbers = {kind: len(getattr(self, kind)) for kind in RECORD_KINDS}
+        numbers = {kind: len(getattr(self, kind)) for kind in KINDS}
         counts = [f"{number} {kind}" for kind, number in numbers.items() if number]
         systems = abbreviate(self.systems) if self.systems else "no systems"
         return f"Results({self.protocol.name}: {systems}; records: {', '.join(counts) or 'none'})"
@@ -1195,20 +1057,6 @@ class Results(Printed):
         ]
 
 
-#: Kinds of records by the field of `Results` that holds them.
-RECORD_KINDS: Mapping[str, type[AnyRecord]] = {
-    "verification": VerificationRecord,
-    **dict.fromkeys(("recognition", "utility", "similarity", "identification"), RowsRecord),
-    **dict.fromkeys(("emotion", "measures", "amounts", "attributes", "audio", "rows"), RowsRecord),
-}
-
-
-def places_of(kind: str, protocol: Protocol) -> AbstractSet[Place]:
-    """Return all places of records of a kind under a protocol."""
-    of = KINDS[kind] if kind in KINDS else RECORD_KINDS[kind]
-    return of.places(protocol)
-
-
 #: Entries that are `original` or `anonymized` (or None).
 _SPEECH_ENTRIES = ("enrollment", "trial", "asv_model", "asr_model")
 
@@ -1219,12 +1067,10 @@ def _check_count(count: int | None, least: int, where: str) -> None:
 
 
 #: Records of other attackers, by the caveat that their lower EER leads to.
-Others = Mapping[str, list[VerificationRecord]]
+Others = Mapping[str, list[Record]]
 
 
-def _with_overestimates(
-    records: Iterable[VerificationRecord], protocol: Protocol
-) -> Iterator[VerificationRecord]:
+def _with_overestimates(records: Iterable[Record], protocol: Protocol) -> Iterator[Record]:
     """Add caveats to records with a higher EER than the words alone, or than an aligned or
     normalized variant of the same attacker: by the paired difference of their replicates where it
     is known, else by the values, which the caveat says."""
@@ -1234,22 +1080,22 @@ def _with_overestimates(
             if stronger := [o for o in of_key if _is_above(record, o, protocol)]:
                 lowest = min(stronger, key=lambda o: _eer(o, protocol))
                 attacker, eer = lowest.condition.attacker, _eer(lowest, protocol)
-                bounds = record.above.get(attacker)
+                bounds = record.facts.get("above", {}).get(attacker)
                 caveats[key] = overestimate_reason(key, protocol.eer, eer, bounds, attacker)
         yield record.with_caveats({**record.caveats, **caveats}) if caveats else record
 
 
 def compared_attackers(
-    records: tuple[VerificationRecord, ...], protocol: Protocol
-) -> Iterator[tuple[VerificationRecord, Others]]:
+    records: tuple[Record, ...], protocol: Protocol
+) -> Iterator[tuple[Record, Others]]:
     """Yield every record with those of attackers who should not be stronger: who reads the words of
     the same trial set, who compares the spectra of the same speech, and variants of the same
     attacker in the same condition."""
     by_words, by_spectrum = protocol.word_attackers, protocol.spectrum_attackers
     knowing = protocol.knowing_words
-    of_words: dict[tuple[str, ...], list[VerificationRecord]] = {}
-    of_spectrum: dict[tuple[str, ...], list[VerificationRecord]] = {}
-    of_condition: dict[tuple[str, ...], list[VerificationRecord]] = {}
+    of_words: dict[tuple[str, ...], list[Record]] = {}
+    of_spectrum: dict[tuple[str, ...], list[Record]] = {}
+    of_condition: dict[tuple[str, ...], list[Record]] = {}
     for r in records:
         if r.caveat(protocol.eer) is None and protocol.eer in r.values(protocol.variant):
             of_condition.setdefault(_shared_condition(r), []).append(r)
@@ -1276,24 +1122,24 @@ def compared_attackers(
         )
 
 
-def _shared_condition(record: VerificationRecord) -> tuple[str, ...]:
+def _shared_condition(record: Record) -> tuple[str, ...]:
     """Return what all attackers of a condition share."""
     c = record.condition
     return c.system, c.results_folder, *record.place(), c.enrollment, c.trial, c.asv_model
 
 
-def _shared_speech(record: VerificationRecord) -> tuple[str, ...]:
+def _shared_speech(record: Record) -> tuple[str, ...]:
     """Return what the attackers of the same speech share, whatever they have learnt."""
     c = record.condition
     return c.system, *record.place(), c.enrollment, c.trial
 
 
-def _eer(record: VerificationRecord, protocol: Protocol) -> float:
+def _eer(record: Record, protocol: Protocol) -> float:
     return record.values(protocol.variant)[protocol.eer]
 
 
-def _is_above(record: VerificationRecord, other: VerificationRecord, protocol: Protocol) -> bool:
-    bounds = record.above.get(other.condition.attacker)
+def _is_above(record: Record, other: Record, protocol: Protocol) -> bool:
+    bounds = record.facts.get("above", {}).get(other.condition.attacker)
     return is_weaker(_eer(record, protocol), _eer(other, protocol), bounds)
 
 
@@ -1314,39 +1160,6 @@ def _check_speaker_sums(of: SpeakerSums, where: str) -> None:
 def _check_bounds(intervals: Iterable[Sequence[float]], where: str) -> None:
     if any(len(i) != 2 or i[0] > i[1] for i in intervals):
         raise PrivacyEvalError(f"{where}: expected an interval [low, high] with low <= high")
-
-
-def _check_group_values(
-    values: Iterable[GroupValues], intervals: Mapping[str, tuple[float, ...]], where: str
-) -> None:
-    """Check the metrics of some of the trials, and their intervals."""
-    _check_bounds(intervals.values(), where)
-    rates = (getattr(v, key) for v in values for key in GROUP_METRICS)
-    _check_rates(itertools.chain(rates, *intervals.values()), where)
-
-
-def _check_group_errors(of: GroupErrors, groups: Collection[str], where: str) -> None:
-    """Check that rates and counts are of all pairs of groups, and that disparities follow."""
-    if not {*of.false_match} == {*of.disparities} == {f"{r:g}" for r in FALSE_MATCH_RATES}:
-        raise PrivacyEvalError(f"{where}: expected false_match and disparities at two rates")
-    for matrix in (of.n_nontarget, *(m.fmr_matrix for m in of.false_match.values())):
-        if not all({*names} == {*groups} for names in (matrix, *matrix.values())):
-            raise PrivacyEvalError(f"{where}: expected a value of every pair of groups")
-    for count in (n for row in of.n_nontarget.values() for n in row.values()):
-        _check_count(count, 0, where)
-    for rate, matches in of.false_match.items():
-        if (*matches.groups,) != (*groups,) or len(matches.fnmr) != len(groups):
-            raise PrivacyEvalError(f"{where}: expected the rates of all groups")
-        rates = (v for row in matches.fmr_matrix.values() for v in row.values())
-        _check_rates((*rates, *matches.fnmr), where)
-        stored, computed = (
-            {} if d is None else vars(d) for d in (of.disparities[rate], matches.disparities)
-        )
-        if stored.keys() != computed.keys() or not all(
-            (a is None) == (b is None) and (a is None or math.isclose(a, b or 0, abs_tol=_SLACK))
-            for a, b in ((stored[name], computed[name]) for name in computed)
-        ):
-            raise PrivacyEvalError(f"{where}: disparities contradict the rates of the groups")
 
 
 def merge(parts: Iterable[Results]) -> Results:
@@ -1376,15 +1189,14 @@ def merge(parts: Iterable[Results]) -> Results:
     for number, part in enumerate(parts):
         for r in part.records():
             c = r.condition
-            kind = getattr(r, "kind", type(r))
-            place = (kind, c.system, c.results_folder, c.name, getattr(c, "attacker", ""))
+            place = (r.kind, c.system, c.results_folder, c.name, getattr(c, "attacker", ""))
             if seen.setdefault(place, number) != number:
                 raise PrivacyEvalError(
                     f"system {c.system!r}: duplicate {c.name} in two results files"
                 )
     combined: dict[str, Any] = {
         name: tuple(entry for part in parts for entry in getattr(part, name))
-        for name in (*RECORD_KINDS, "not_evaluated")
+        for name in (*KINDS, "not_evaluated")
     }
     # Who confirmed values of one file has not seen those of the others.
     shared = set.intersection(*({*part.confirmed.items()} for part in parts))

@@ -16,13 +16,12 @@ from ..protocol.protocol import Protocol
 from ..version import __version__
 from .record_caveats import confirmed_notes, utility_notes
 from .records import (
+    Record,
     Results,
-    RowsRecord,
-    VerificationRecord,
     input_of,
 )
 
-_OfVectors = VerificationRecord | RowsRecord
+_OfVectors = Record
 
 
 def signature(results: Results, *, variant: Variant | None = None) -> str:
@@ -100,9 +99,9 @@ def _other_trials(results: Results) -> Iterator[str]:
     counts: dict[str, dict[tuple[int | None, int | None], str]] = {}
     for r in results.verification:
         c = r.condition
-        if r.n_target is not None:
+        if (n_target := r.facts.get("n_target")) is not None:
             name = f"{c.attack_model or c.asv_model} {c.trial_set}"
-            counts.setdefault(name, {}).setdefault((r.n_target, r.n_nontarget), c.system)
+            counts.setdefault(name, {}).setdefault((n_target, r.facts.get("n_nontarget")), c.system)
     differ = [
         f"{name} ({', '.join(f'{s} {t} + {n}' for (t, n), s in of_name.items())})"
         for name, of_name in counts.items()

@@ -16,7 +16,7 @@ from ..io.files import write_text
 from ..io.schema import from_plain, load_json, to_plain
 from ..metrics.identification import SpeakerLinkage
 from ..metrics.utility import SpeakerErrors, SpeakerSums
-from .records import RECORD_KINDS, Results
+from .records import KINDS, Results
 
 #: The key, beside results.json.
 KEY = "speaker_key.json"
@@ -127,7 +127,7 @@ def renamed(
             new = replace(new, **ordered)
         return new
 
-    parts = (*RECORD_KINDS, "protocol", "not_evaluated", "failed")
+    parts = (*KINDS, "protocol", "not_evaluated", "failed")
     return replace(results, **{part: changed(getattr(results, part)) for part in parts})
 
 

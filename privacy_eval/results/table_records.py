@@ -18,7 +18,7 @@ from ..metrics.utility import mean_of_folds
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol, ResultsFolder
 from ..tree.conditions import Condition, trial_conditions
 from .measurements import rows_of_values
-from .records import Results, RowsRecord, VerificationRecord, facts_of_line
+from .records import Record, Results, facts_of_line
 
 #: Speech by its name in tables.
 SPOKEN = {"original": ORIGINAL, "anon": ANONYMIZED}
@@ -90,9 +90,7 @@ class TableImporter:
             return "recognition", self._recognition(rows)
         return "emotion", self._folds(rows) if kind == "folds" else self._emotion(rows)
 
-    def _verification(
-        self, rows: Iterable[SummaryRow], asv_model: str
-    ) -> Iterator[VerificationRecord]:
+    def _verification(self, rows: Iterable[SummaryRow], asv_model: str) -> Iterator[Record]:
         """Make records of EERs under one ASV model."""
         part = self.part(asv_model)
         conditions = {
@@ -104,11 +102,10 @@ class TableImporter:
             if key not in conditions:
                 raise self._unknown(row)
             if "EER" in row.values:
-                metrics = {"challenge": {self.protocol.eer: fraction(row.values["EER"])}}
-                of: dict[str, Any] = {"provenance": self.provenance, "stated": row.stated()}
-                yield VerificationRecord(conditions[key], metrics, {}, **of)
+                values = {self.protocol.eer: fraction(row.values["EER"])}
+                yield self._record("verification", conditions[key], values, row)
 
-    def _recognition(self, rows: Iterable[SummaryRow]) -> Iterator[RowsRecord]:
+    def _recognition(self, rows: Iterable[SummaryRow]) -> Iterator[Record]:
         """Make records of word error rates."""
         recognition = self.protocol.recognition
         [(model, recognizer)] = list(recognition.models.items())[:1]
@@ -124,14 +121,14 @@ class TableImporter:
             }
             yield self._record("recognition", condition, {"wer": line.wer}, row, facts)
 
-    def _emotion(self, rows: Iterable[SummaryRow]) -> Iterator[RowsRecord]:
+    def _emotion(self, rows: Iterable[SummaryRow]) -> Iterator[Record]:
         """Make records of recalls of emotions."""
         for row in rows:
             condition = self._set_condition(row, "SER-")
             if recalls := _recalls(row):
                 yield self._record("emotion", condition, recalls, row)
 
-    def _folds(self, rows: Iterable[SummaryRow]) -> Iterator[RowsRecord]:
+    def _folds(self, rows: Iterable[SummaryRow]) -> Iterator[Record]:
         """Make records of the means over folds; an emotion that a fold lacks is left out of its
         mean."""
         folds_of: dict[Condition, dict[str, dict[str, float]]] = {}
@@ -152,7 +149,7 @@ class TableImporter:
                 )
             of_folds = (rows_of_values(values, fold=fold) for fold, values in folds.items())
             every = (*rows_of_values(mean_of_folds(folds)), *itertools.chain(*of_folds))
-            yield RowsRecord(c, "emotion", every, provenance=self.provenance)
+            yield Record(c, "emotion", every, provenance=self.provenance)
 
     def _record(
         self,
@@ -161,10 +158,10 @@ class TableImporter:
         values: Mapping[str, float],
         row: SummaryRow,
         facts: Mapping[str, Any] = MappingProxyType({}),
-    ) -> RowsRecord:
+    ) -> Record:
         """Make a record of the values of a row."""
         made: dict[str, Any] = {"provenance": self.provenance, "stated": row.stated()}
-        return RowsRecord(condition, kind, rows_of_values(values), facts, **made)
+        return Record(condition, kind, rows_of_values(values), facts, **made)
 
     def _set_condition(self, row: SummaryRow, prefix: str) -> Condition:
         """Return the set of original or anonymized speech of a row."""

@@ -28,7 +28,7 @@ from ..products.freshness import (
 from ..protocol.protocol import Protocol
 from ..results.attacker_costs import write_costs
 from ..results.outputs import output_files
-from ..results.record_files import RESULTS_NOTE, Record, confirmed_days, read_record
+from ..results.record_files import RESULTS_NOTE, confirmed_days, read_record
 from ..tree.conditions import (
     EmotionFiles,
     RecognitionFiles,
@@ -52,7 +52,7 @@ from .similarity import plan_similarity
 
 if TYPE_CHECKING:
     from ..metrics.utility import WordErrors
-    from ..results.records import Results, RowsRecord
+    from ..results.records import Record, Results
 
 
 def collect(
@@ -99,7 +99,7 @@ def collect(
     Results(vpc2024: B1; records: 16 verification, 8 recognition, 4 emotion)
     """
     from ..results.arrays import StoredArrays, with_differences
-    from ..results.records import Results, RowsRecord, VerificationRecord
+    from ..results.records import Record, Results
 
     systems, inputs = list(systems), inputs or Inputs()
     options = MetricOptions(groups=protocol.groups)
@@ -108,9 +108,9 @@ def collect(
     def why(_: Product) -> str:
         return "no record of its present scores and trials: stage 6"
 
-    records, absent = current_records(products, VerificationRecord, inputs, why, stale)
+    records, absent = current_records(products, inputs, why, stale)
     transcripts = transcript_products(systems, out, tree, options)
-    recognition, emotion, refused = list[RowsRecord](), list[RowsRecord](), list[str]()
+    recognition, emotion, refused = list[Record](), list[Record](), list[str]()
     for files in (files for system in systems for files in system.recognition):
         product = transcripts.get(files.condition)
         if product is not None and not product.is_current(inputs, options=False):
@@ -140,7 +140,7 @@ def _recognition(
     place: tuple[Protocol, Path, Inputs],
     transcribed: Product | None,
     refused: list[str],
-) -> list[RowsRecord]:
+) -> list[Record]:
     """Return the records of a folder's `%WER` lines or, if there are none, of its transcripts;
     `refused` gets the names of those that are rejected."""
     from ..results.challenge_text import recognition_records
@@ -163,7 +163,7 @@ def _recognition(
 
 def read_emotion(
     table: EmotionFiles, system: System, protocol: Protocol, tree: Path, inputs: Inputs
-) -> tuple[RowsRecord, ...]:
+) -> tuple[Record, ...]:
     """Read a table of emotion recognition.
 
     Raises
@@ -382,8 +382,6 @@ def record_products(experiment: Experiment) -> list[Product]:
 
 def records_of_kind(experiment: Experiment, name: str) -> tuple[list[Any], list[str]]:
     """Read the current records of a kind; also return the names of those that are not current."""
-    from ..results.records import RECORD_KINDS
-
     plan, made_of = _KINDS[name]
     there = [product for product in plan(experiment) if product.read_fingerprint()]
     added, changed = stages_of_wings(), f"{made_of} or the record have changed: "
@@ -393,7 +391,7 @@ def records_of_kind(experiment: Experiment, name: str) -> tuple[list[Any], list[
             return f"{changed}stage {added[stage].number} {stage.replace('_', '-')} renews it"
         return f"{changed}stages 5 and 6, or check --audio, renew it"
 
-    return current_records(there, RECORD_KINDS[name], experiment.asv.access.inputs, why)
+    return current_records(there, experiment.asv.access.inputs, why)
 
 
 def collect_experiment(experiment: Experiment, stale: Mapping[str, str]) -> Results:
@@ -449,7 +447,7 @@ def _concerned(line: str, systems: Sequence[System]) -> list[str]:
     return [max(names, key=len)] if names else of_suffix or [s.name for s in systems]
 
 
-def _not_evaluated(experiment: Experiment, measured: Iterable[RowsRecord]) -> list[str]:
+def _not_evaluated(experiment: Experiment, measured: Iterable[Record]) -> list[str]:
     """List results that are missing although the tree has the trials: scores of conditions, and
     voice similarity of trial sets. Systems with the same missing results share a line.
     """
@@ -487,7 +485,6 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[RowsRecord]) -> li
 
 def current_records(
     products: Iterable[Product],
-    kind: type[Record],
     inputs: Inputs,
     why: Callable[[Product], str],
     stale: Mapping[str, str] = MappingProxyType({}),
@@ -496,7 +493,7 @@ def current_records(
     records, others = [], []
     for product in products:
         if product.name not in stale and product.is_current(inputs, options=False):
-            records.append(read_record(inputs.load(product.files[-1]), kind))
+            records.append(read_record(inputs.load(product.files[-1])))
         else:
             others.append(f"{product.name} ({stale.get(product.name) or why(product)})")
     return records, others

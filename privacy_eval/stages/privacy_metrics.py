@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from ..metrics import Evaluation, Variant
     from ..metrics.confidence import BootstrapReplicates
-    from ..metrics.groups import GroupErrors, GroupSummary, TargetStratum
+    from ..metrics.groups import GroupErrors, GroupSummary, GroupValues, TargetStratum
     from ..metrics.trials import Trials
     from ..metrics.utility import WordErrors
 
@@ -203,6 +203,70 @@ def scores_and_key(files: ConditionFiles, tree: Path, inputs: Inputs) -> tuple[P
     return scores, key
 
 
+#: Metrics of some of the trials, by their fields.
+_OF_SOME = ("eer", "cllr_min", "linkability", "rank1")
+
+
+def verification_rows(
+    measured: Mapping[Variant, Evaluation],
+    groups: Mapping[str, Mapping[str, GroupSummary]],
+    errors: Mapping[str, GroupErrors],
+    sessions: Mapping[str, TargetStratum],
+) -> Iterator[dict[str, Any]]:
+    """Yield the metrics of a condition in both variants, of groups of speakers by column of
+    metadata, with tested differences, and of target trials by session."""
+    from ..metrics import zebra_tag
+
+    for variant, of in measured.items():
+        tag = zebra_tag(of.values, variant)
+        for key, value in of.values.items():
+            interval = of.intervals.get(key)
+            bounds = {} if interval is None else {"low": interval.low, "high": interval.high}
+            row = {"metric": key, "variant": variant, "value": value, **bounds}
+            yield row | ({"tag": tag} if key == "zebra_individual" else {})
+    for column, named in groups.items():
+        for name, of_group in named.items():
+            place = {"group_by": column, "group": name}
+            yield from _of_some(of_group.within, of_group.intervals, **place)
+            if (test := of_group.test) is not None:
+                found = {"value": test.difference, "se": test.se, "p": test.p_value}
+                yield {"metric": "eer", "variant": "exact", **place, "against": "others", **found}
+    for column, of_column in errors.items():
+        yield from _of_errors(column, of_column)
+    for name, stratum in sessions.items():
+        yield from _of_some(stratum.values, stratum.intervals, session=name)
+
+
+def _of_some(
+    values: GroupValues, intervals: Mapping[str, Sequence[float]], **place: str
+) -> Iterator[dict[str, Any]]:
+    """Yield the metrics of some of the trials, with their numbers."""
+    counts = {name: getattr(values, name) for name in ("n_target", "n_nontarget", "n_speakers")}
+    for key in _OF_SOME:
+        if (value := getattr(values, key)) is not None:
+            low, high = intervals.get(key) or (None, None)
+            row = {"metric": key, "variant": "exact", "value": value, "low": low, "high": high}
+            yield {**row, **place, **counts}
+
+
+def _of_errors(column: str, errors: GroupErrors) -> Iterator[dict[str, Any]]:
+    """Yield the error rates of groups at common thresholds, and their disparities."""
+    for rate, matches in errors.false_match.items():
+        place = {"group_by": column, "threshold": float(rate), "variant": "exact"}
+        for enrolled, of_tested in matches.fmr_matrix.items():
+            for tested, value in of_tested.items():
+                of: dict[str, Any] = {"group": enrolled, "against_group": tested}
+                of["n_nontarget"] = errors.n_nontarget[enrolled][tested]
+                yield {"metric": "fmr", "value": value, **place, **of}
+        for group, missed in zip(matches.groups, matches.fnmr, strict=True):
+            yield {"metric": "fnmr", "value": missed, **place, "group": group}
+        if (of_groups := errors.disparities[rate]) is not None:
+            within = (matches.fmr_matrix[group][group] for group in matches.groups)
+            both = sum(None not in pair for pair in zip(within, matches.fnmr, strict=True))
+            for key, value in vars(of_groups).items():
+                yield {"metric": key, "value": value, **place, "n_groups": both}
+
+
 @dataclass(frozen=True)
 class _ConditionRecord:
     """The record of one condition."""
@@ -265,10 +329,10 @@ class _ConditionRecord:
             bengio_mariethoz_interval,
             find_ties,
             score_curves,
-            zebra_tag,
         )
         from ..metrics.pairing import pair
-        from ..results.records import VerificationRecord
+        from ..results.measurements import without_blanks
+        from ..results.records import Record
 
         paired = pair(
             read_scores(inputs.load(paths["scores"]), format="kaldi"),
@@ -283,23 +347,21 @@ class _ConditionRecord:
         provenance = {"version": __version__, **made_of.provenance()}
         provenance["options"]["allow_missing"] = left_out
         groups, group_errors, remarks_on_groups = _groups(paired, self.options, self.tree, utt2spk)
-        record = VerificationRecord(
+        sessions = self._sessions(paired, paths, inputs, utt2spk)
+        counts = exact.n_target, exact.n_nontarget
+        record = Record(
             self.condition,
-            metrics={variant: of.values for variant, of in measured.items()},
-            zebra_tag={variant: zebra_tag(of.values, variant) for variant, of in measured.items()},
-            n_target=exact.n_target,
-            n_nontarget=exact.n_nontarget,
-            n_speakers=len(paired.enrolled.used),
-            eer_interval_if_independent=bengio_mariethoz_interval(
-                exact["eer"], exact.n_target, exact.n_nontarget
-            ),
-            speaker_intervals={
-                variant: {metric: (i.low, i.high) for metric, i in of.intervals.items()}
-                for variant, of in measured.items()
-                if of.intervals
+            "verification",
+            tuple(map(without_blanks, verification_rows(measured, groups, group_errors, sessions))),
+            {
+                "n_target": exact.n_target,
+                "n_nontarget": exact.n_nontarget,
+                "n_speakers": len(paired.enrolled.used),
+                "eer_interval_if_independent": bengio_mariethoz_interval(exact["eer"], *counts),
+                "trials_without_score": paired.missing,
+                "scores_without_trial": paired.extra,
+                "ties": ties or None,
             },
-            trials_without_score=paired.missing,
-            scores_without_trial=paired.extra,
             remarks=(
                 *(f"{relative(p, self.tree)}: {OPEN_END}" for p in paired.ends_open),
                 *(f"{self.condition.system} {self.condition.label}: {r}" for r in paired.remarks),
@@ -307,10 +369,6 @@ class _ConditionRecord:
                 *remarks_on_groups,
             ),
             provenance=provenance,
-            groups=groups,
-            group_errors=group_errors,
-            sessions=self._sessions(paired, paths, inputs, utt2spk),
-            ties=ties,
         )
         arrays = {**score_curves(exact.scores), **_replicates(exact.replicates)}
         text = f"{paired.missing} trials and {paired.extra} scores left out" if left_out else ""

@@ -25,7 +25,7 @@ from .recipe import stages_of_wings
 
 if TYPE_CHECKING:
     from ..metrics.trials import Trials
-    from ..results.records import RowsRecord
+    from ..results.records import Record
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class Recorded:
         Raises
         ------
         PrivacyEvalError
-            A key of a row is no column; as `RowsRecord.check`.
+            A key of a row is no column; as `Record.check`.
         """
         from ..metrics.registry import BUILT_IN, METRICS
         from ..results.measurements import CIRCUMSTANCES, COUNTS, VALUES
@@ -93,7 +93,7 @@ class Recorded:
         rows: Iterable[Mapping[str, Any]],
         made_of: Fingerprint | None = None,
         **more: Any,
-    ) -> RowsRecord:
+    ) -> Record:
         """Return the record of rows, checked.
 
         Parameters
@@ -103,11 +103,11 @@ class Recorded:
         **more
             Further fields of the record.
         """
-        from ..results.records import RowsRecord
+        from ..results.records import Record
 
         provenance = {"version": __version__, **(made_of.provenance() if made_of else {})}
         shared = {"condition": self.condition, "provenance": provenance}
-        record = RowsRecord(kind=kind, rows=tuple(rows), **{**shared, **more})
+        record = Record(kind=kind, rows=tuple(rows), **{**shared, **more})
         record.check()
         return record
 

@@ -9,12 +9,14 @@ from typing import TypeVar
 
 from matplotlib.figure import Figure as Canvas
 
+from ...metrics import withholding_caveat
 from ...numbers.cells import interval_of
 from ...numbers.groups import main_split, recognizer
 from ...numbers.report_data import ReportData
 from ...protocol.protocol import ORIGINAL, Protocol
 from ...results.measurements import PRESENT
-from ...results.records import RowsRecord, VerificationRecord
+from ...results.records import Record
+from ...results.rows import measurements_of
 from ...tree.conditions import Condition
 from . import style
 from .drawing import Drawing
@@ -27,7 +29,7 @@ _ROW, _SPREAD = 0.45, 0.7
 #: A rate, and the bounds of its interval; none without one.
 _Value = tuple[float, Sequence[float]]
 
-_Attacked = TypeVar("_Attacked", bound=VerificationRecord | RowsRecord)
+_Attacked = TypeVar("_Attacked", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -76,13 +78,14 @@ def _eers(data: ReportData, system: str, column: str) -> tuple[str, list[_Row]]:
     split, records = _attacked(data, data.results.verification, system, column)
     rows = []
     for r in records:
+        place = {"metric": "eer", "group_by": column, "against_group": None, "against": None}
         groups = {
-            name: (of.within.eer, of.intervals.get("eer", ()))
-            for name, of in r.groups[column].items()
-            if of.within.eer is not None and of.within.caveat("eer") is None
+            row["group"]: (row["value"], interval_of(row) or ())
+            for row in measurements_of([r]).select(**place)
+            if withholding_caveat(row["caveats"], "eer") is None
         }
         whole = r.values("exact").get("eer")
-        bounds = r.speaker_intervals.get("exact", {}).get("eer", ())
+        bounds = r.intervals("exact").get("eer", ())
         around = None if whole is None else (whole, bounds)
         rows.append(_Row(_label(data.protocol, r.condition), groups, around, r.condition))
     return split, rows

@@ -24,7 +24,7 @@ from ...numbers.groups import by_trial_set, main_split
 from ...numbers.identification import speakers_chance, speakers_size
 from ...numbers.report_data import ReportData
 from ...results.measurements import Measurements, Row
-from ...results.records import RowsRecord, galleries, speakers_of
+from ...results.records import Record, galleries, speakers_of
 from . import style
 from .drawing import Drawing
 from .plot import Curve, Panel, Plot, system_curve
@@ -34,7 +34,7 @@ _MOST_BANDS = 4
 _FOUND = "right person found (%)"
 
 #: Records with their names, and the styles of these.
-_Entries = Sequence[tuple[str, RowsRecord]]
+_Entries = Sequence[tuple[str, Record]]
 _Styles = Mapping[str, style.SystemStyle]
 
 
@@ -211,7 +211,7 @@ def amount_figures(data: ReportData) -> Iterator[Drawing]:
             yield Drawing(stem, caption, plot, ("eer",), [r.condition for r in shown])
 
 
-def _remaining(records: Sequence[RowsRecord]) -> str:
+def _remaining(records: Sequence[Record]) -> str:
     """Say how many speakers have a test of each number of sentences."""
     rows = (row for r in records for row in r.measurements.select(metric="eer", speakers="all"))
     by_length = grouped((row for row in rows if row["n_tests"]), lambda row: row["sentences"])
@@ -221,7 +221,7 @@ def _remaining(records: Sequence[RowsRecord]) -> str:
     )
 
 
-def _attacker(data: ReportData, record: RowsRecord) -> str:
+def _attacker(data: ReportData, record: Record) -> str:
     """Name an attacker in the legend."""
     c = record.condition
     attack = data.protocol.attack(c.attack_model or "").title

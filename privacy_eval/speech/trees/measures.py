@@ -49,7 +49,7 @@ from .recordings import audio_reader
 
 if TYPE_CHECKING:
     from ...metrics.registry import MetricDescription
-    from ...results.records import RowsRecord
+    from ...results.records import Record
     from ..audio import Audio, AudioFolders, AudioReader
     from ..audit import AuditedUtterance
     from ..utility import PhoneRecognizer
@@ -341,7 +341,7 @@ class _SetRecord(Recorded):
         counts: Mapping[str, int] | None,
         left_out: int,
         made_of: Fingerprint,
-    ) -> RowsRecord:
+    ) -> Record:
         from ...io.user_metrics import check_descriptions
         from ...metrics.utility import SpeakerSums
 
@@ -613,7 +613,7 @@ class _Audit(Recorded):
         remark = f"{record.condition.name}: of {counted(len(audited), 'utterance')}: {text}"
         return Content({self.path: record_text(record)}, remarks=(remark,) if text else ())
 
-    def record(self, audited: Sequence[AuditedUtterance]) -> RowsRecord:
+    def record(self, audited: Sequence[AuditedUtterance]) -> Record:
         """Summarize what an audit found."""
         from ..audit import RAW
 
