@@ -450,14 +450,11 @@ class _Rendering:
             if split == splits[0]:
                 heads = [Column(c.title, identity=True) for c in identity]
                 columns += [replace(heads[0], rule=True), *heads[1:]]
-        pairs = {*self.rows.groups("enrollment", "trial")}
         left_out, number, groups = Counter[str](), itertools.count(1), []
         for block in itertools.product(*(grid[name] for name in entry.blocks)):
             rows = []
-            for key in itertools.product(*(grid[name] for name in entry.rows)):
+            for key in self._row_keys(grid):
                 of = dict(zip(names, (*block, *key), strict=True))
-                if "enrollment" in of and (of["enrollment"], of["trial"]) not in pairs:
-                    continue
                 places = {split: (split, *of.values()) for split in splits}
                 if why := _tells_nothing(t for p in places.values() for t in cells.get(p, ())):
                     left_out[why] += 1
@@ -473,6 +470,21 @@ class _Rendering:
             groups.append(rows)
         notes = (f"Left out: {counted(n, 'row')} with {why}" for why, n in left_out.items())
         return Table("", "", tuple(columns), nonempty(groups), notes=tuple(notes))
+
+    def _row_keys(self, grid: Mapping[str, Sequence[str]]) -> list[Key]:
+        """Return what rows of a block are of: pairs of speech that have values, in the protocol's
+        order."""
+        names = self.entry.rows
+        keys = [*itertools.product(*(grid[name] for name in names))]
+        if "enrollment" not in names:
+            return keys
+        there = self.rows.groups("enrollment", "trial")
+        pairs = [(c.enrollment, c.trial) for c in self._protocol.comparisons]
+        order = {pair: n for n, pair in enumerate(pairs) if pair in there}
+        at = names.index("enrollment"), names.index("trial")
+        of_pairs = [(order.get((key[at[0]], key[at[1]])), key) for key in keys]
+        known = [(number, key) for number, key in of_pairs if number is not None]
+        return [key for _, key in sorted(known, key=lambda one: one[0])]
 
     @property
     def _protocol(self) -> Protocol:

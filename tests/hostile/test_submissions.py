@@ -388,7 +388,7 @@ def test_control_characters_of_texts_are_refused(tree: Path) -> None:
         lambda plain: plain["protocol"].update(title="a\x1b[31mb"),
         lambda plain: plain["protocol"]["data_sets"][0].update(title="a\u202eb"),
         lambda plain: plain["verification"][0].update(remarks=["a\x1bb"]),
-        lambda plain: plain["similarity"][0]["speakers"][0].update(speaker="a\x1bb"),
+        lambda plain: plain["similarity"][0]["rows"][-1].update(speaker="a\x1bb"),
     )
     before = (tree / RESULTS).read_text()
     for change in changes:

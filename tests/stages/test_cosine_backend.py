@@ -27,6 +27,7 @@ from support import (
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.vectors import read_vectors, write_vectors
 from privacy_eval.results.json_store import read_results
+from privacy_eval.results.records import galleries
 
 COSINE = f"""\
 asv_models:
@@ -115,7 +116,7 @@ def test_identification_and_similarity_follow(tree: SpeechTree) -> None:
             for r in results.identification
             if r.condition.enrollment == r.condition.trial == speech
         ]
-        assert record.linkage[-1] == pytest.approx(right)
+        assert galleries(record)["value"][-1] == pytest.approx(right)
 
 
 def test_lengths_of_vectors_do_not_matter(tree: SpeechTree) -> None:
