@@ -22,7 +22,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,6 +35,7 @@ from privacy_eval.cli.stages import stage_options
 from privacy_eval.io.vectors import write_matrix, write_plda, write_vector, write_vectors
 from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics import describe
+from privacy_eval.metrics.groups import GroupErrors, GroupSummary, TargetStratum
 from privacy_eval.metrics.identification import GroupLinkage, SinglingOutCurve, SpeakerLinkage
 from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.numbers.cells import Cells, at
@@ -46,13 +47,19 @@ from privacy_eval.report.figures import drawing
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.report.table import Table
 from privacy_eval.results.challenge_text import import_results_txt
-from privacy_eval.results.measurements import PRESENT, Measurements, Row, rows_of_values
+from privacy_eval.results.measurements import (
+    PRESENT,
+    WHOLE,
+    Measurements,
+    Row,
+    rows_of_values,
+    without_blanks,
+)
 from privacy_eval.results.outputs import output_files
 from privacy_eval.results.record_files import RESULTS_NOTE
 from privacy_eval.results.records import (
+    Record,
     Results,
-    RowsRecord,
-    VerificationRecord,
     facts_of_line,
     line_of,
     merge,
@@ -64,10 +71,10 @@ from privacy_eval.stages.access import (
     systems_under_test,
 )
 from privacy_eval.stages.disclosure import identification_rows
+from privacy_eval.stages.privacy_metrics import verification_rows
 from privacy_eval.tree.conditions import Condition
 from privacy_eval.tree.discovery import find_systems
 
-Record = TypeVar("Record", bound=Any)
 Item = TypeVar("Item")
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -110,31 +117,60 @@ class Run:
 
 def rows_record(
     kind: str, condition: Condition, rows: Iterable[Mapping[str, Any]], **facts: object
-) -> RowsRecord:
+) -> Record:
     """A record of rows, whose blanks are left out."""
     stored = ({name: v for name, v in row.items() if v is not None} for row in rows)
-    return RowsRecord(condition, kind, tuple(stored), facts)
+    return Record(condition, kind, tuple(stored), facts)
 
 
-def with_facts(record: RowsRecord, **facts: object) -> RowsRecord:
+def metrics_of(record: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """The values of whole sets of a record in JSON, by variant."""
+    found: dict[str, dict[str, float]] = {}
+    for row in record["rows"]:
+        if row.keys().isdisjoint(WHOLE):
+            found.setdefault(row["variant"], {})[row["metric"]] = row["value"]
+    return found
+
+
+def intervals_of(record: Mapping[str, Any]) -> dict[str, dict[str, tuple[float, float]]]:
+    """The bounds of the values of whole sets of a record in JSON, by variant."""
+    found: dict[str, dict[str, tuple[float, float]]] = {}
+    for row in record["rows"]:
+        if row.keys().isdisjoint(WHOLE) and "low" in row:
+            found.setdefault(row["variant"], {})[row["metric"]] = row["low"], row["high"]
+    return found
+
+
+def put_value(
+    record: dict[str, Any], metric: str, value: object, variant: str = "challenge"
+) -> None:
+    """Change or add a value of a record in JSON."""
+    own = [r for r in record["rows"] if (r["metric"], r["variant"]) == (metric, variant)]
+    if own:
+        own[0]["value"] = value
+    else:
+        record["rows"].append({"metric": metric, "variant": variant, "value": value})
+
+
+def with_facts(record: Record, **facts: object) -> Record:
     """The record with other facts; None for one that it loses."""
     return replace(record, facts={**record.facts, **facts})
 
 
-def with_row(record: RowsRecord, metric: str, /, **values: object) -> RowsRecord:
+def with_row(record: Record, metric: str, /, **values: object) -> Record:
     """The record with other entries of its first row of a metric."""
     first = next(n for n, row in enumerate(record.rows) if row["metric"] == metric)
     rows = [{**row, **values} if n == first else row for n, row in enumerate(record.rows)]
     return replace(record, rows=tuple(rows))
 
 
-def with_line(record: RowsRecord, **values: Any) -> RowsRecord:
+def with_line(record: Record, **values: Any) -> Record:
     """The record of recognition with another line."""
     line = replace(line_of(record), **values)
     return with_row(with_facts(record, **facts_of_line(line)), "wer", value=line.wer)
 
 
-def models_of(record: RowsRecord) -> tuple[str | None, str | None]:
+def models_of(record: Record) -> tuple[str | None, str | None]:
     """The language model and the recognizer of a record."""
     return record.facts.get("language_model"), record.facts.get("asr_model")
 
@@ -144,7 +180,7 @@ def similarity_record(
     metrics: Mapping[str, Mapping[str, float]],
     speakers: Iterable[SpeakerSimilarity] = (),
     **facts: object,
-) -> RowsRecord:
+) -> Record:
     """A record of voice similarity: values by variant, and speakers of the exact one."""
     rows = [row for v, values in metrics.items() for row in rows_of_values(values, variant=v)]
     for of in speakers:
@@ -179,7 +215,7 @@ class Galleries:
     distractors: str = ""
 
     @property
-    def record(self) -> RowsRecord:
+    def record(self) -> Record:
         names = "rank length n_tests n_enrolled not_enrolled utterances_left_out n_distractors"
         facts = {name: getattr(self, name) for name in names.split()}
         facts |= {"enrollment_utterances": self.enrollment_utterances, "genders": self.genders}
@@ -199,26 +235,67 @@ class Galleries:
         return rows_record("identification", self.condition, rows, **facts)
 
 
-def speaker_values(record: RowsRecord, metric: str) -> dict[str, float]:
+def speaker_values(record: Record, metric: str) -> dict[str, float]:
     """Values of speakers, in the order of the record."""
     rows = record.measurements.select(metric=metric, speaker=PRESENT)
     return {row["speaker"]: row["value"] for row in rows}
 
 
-def recognized(condition: Condition, line: WerLine, **facts: object) -> RowsRecord:
+def recognized(condition: Condition, line: WerLine, **facts: object) -> Record:
     """A record of a `%WER` line."""
     row = {"metric": "wer", "value": line.wer}
     return rows_record("recognition", condition, [row], **facts_of_line(line), **facts)
 
 
-def changed(record: Record, **values: object) -> Record:
-    """A record with other values of its own or of its condition."""
+def scored(
+    record: Record,
+    metrics: Mapping[str, Mapping[str, float]] | None = None,
+    *,
+    zebra_tag: Mapping[str, str] | None = None,
+    speaker_intervals: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
+    groups: Mapping[str, Mapping[str, GroupSummary]] | None = None,
+    group_errors: Mapping[str, GroupErrors] = MappingProxyType({}),
+    sessions: Mapping[str, TargetStratum] = MappingProxyType({}),
+    **more: Any,
+) -> Record:
+    """A record of scores with other values, categories or intervals by variant, groups of speakers,
+    facts or fields."""
+    values = record.by_variant() if metrics is None else metrics
+    tags = record.tags if zebra_tag is None else zebra_tag
+    known = {variant: record.intervals(variant) for variant in record.by_variant()}
+    bounds = known if speaker_intervals is None else speaker_intervals
+    rows = []
+    for variant, of in values.items():
+        for row in rows_of_values(of, variant=variant):
+            ends = dict(
+                zip(("low", "high"), bounds.get(variant, {}).get(row["metric"], ()), strict=False)
+            )
+            tag = {"tag": tags[variant]} if variant in tags else {}
+            rows.append(row | ends | (tag if row["metric"] == "zebra_individual" else {}))
+    parts = [row for row in record.rows if not row.keys().isdisjoint(WHOLE)]
+    if groups is not None or group_errors or sessions:
+        of_parts = verification_rows({}, groups or {}, group_errors, sessions)
+        parts = [without_blanks(row) for row in of_parts]
     own = {f.name for f in fields(record)}
-    condition = replace(
-        record.condition, **{name: value for name, value in values.items() if name not in own}
-    )
-    kept = {name: value for name, value in values.items() if name in own}
-    return replace(record, condition=condition, **kept)
+    facts = {name: value for name, value in more.items() if name not in own}
+    rest = {name: value for name, value in more.items() if name in own}
+    return replace(record, rows=(*rows, *parts), facts={**record.facts, **facts}, **rest)
+
+
+def verification_record(
+    condition: Condition, metrics: Mapping[str, Mapping[str, float]], **more: Any
+) -> Record:
+    """A record of scores."""
+    return scored(Record(condition, "verification", ()), metrics, **more)
+
+
+def changed(record: Record, **values: Any) -> Record:
+    """A record with other values of its own or of its condition."""
+    of = {f.name for f in fields(Condition)}
+    condition = {name: value for name, value in values.items() if name in of}
+    kept = {name: value for name, value in values.items() if name not in of}
+    other = replace(record, condition=replace(record.condition, **condition))
+    return scored(other, **kept) if kept else other
 
 
 def cli(*arguments: object) -> Run:
@@ -376,17 +453,17 @@ def imported(*names: Path, protocol: str = "vpc2020", system: str = "B1") -> Res
     )
 
 
-def with_eer(record: VerificationRecord, eer: float) -> VerificationRecord:
-    metrics = {variant: {**values, "eer": eer} for variant, values in record.metrics.items()}
-    return replace(record, metrics=metrics)
+def with_eer(record: Record, eer: float) -> Record:
+    metrics = {variant: {**values, "eer": eer} for variant, values in record.by_variant().items()}
+    return scored(record, metrics)
 
 
-def with_first(results: Results, record: VerificationRecord) -> Results:
+def with_first(results: Results, record: Record) -> Results:
     """Results with another first record."""
     return replace(results, verification=(record, *results.verification[1:]))
 
 
-def record_at(results: Results, *place: str) -> VerificationRecord:
+def record_at(results: Results, *place: str) -> Record:
     """The only record under an attack model, of a split, data set and gender."""
     (found,) = (
         r
@@ -401,7 +478,7 @@ def inverted(*systems: str) -> Results:
     """Imported results with the EER of original speech of some systems inverted."""
     results = merge([imported(B1, system="mine"), imported(B2, system="other")])
     records = (
-        with_eer(r, 1 - r.metrics["challenge"]["eer"])
+        with_eer(r, 1 - r.by_variant()["challenge"]["eer"])
         if r.condition.system in systems and r.condition.is_original
         else r
         for r in results.verification

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from preloaded import preloaded
-from support import ROOT, Run, ok, run_program
+from support import ROOT, Run, metrics_of, ok, run_program
 
 PAGE = ROOT / "docs/extending.md"
 #: The file above a block: a new one, or the line that the block goes below or above.
@@ -122,7 +122,7 @@ def test_the_edition_is_evaluated_completely(evaluated: Path) -> None:
 
 def test_the_metric_and_the_figure_are_in_the_outputs(evaluated: Path) -> None:
     results = json.loads((evaluated / "results.json").read_text())
-    values = [record["metrics"]["exact"]["overlap"] for record in results["verification"]]
+    values = [metrics_of(record)["exact"]["overlap"] for record in results["verification"]]
     assert all(0 <= value <= 1 for value in values)
     assert ",overlap,fraction," in (evaluated / "results.csv").read_text()
     assert r"Overlap, \%" in (evaluated / "tables/more/B1_overlap.tex").read_text()

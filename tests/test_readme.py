@@ -306,7 +306,7 @@ def test_the_evaluations_of_editions_give_every_published_eer(ran: Copy) -> None
         results = read_results(tree / "exp/privacy_eval/results.json")
         found = {
             (c.asv_model, c.split, c.gender, c.enrollment[:4], c.trial[:4]): str(
-                round(100 * v.metrics["challenge"]["eer_speechbrain"], 3)
+                round(100 * v.by_variant()["challenge"]["eer_speechbrain"], 3)
             )
             for v in results.verification
             for c in [v.condition]

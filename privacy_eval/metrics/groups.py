@@ -488,17 +488,15 @@ class GroupSummary:
 
     Attributes
     ----------
-    within, enrolled_against_all, tested_against_all : GroupValues
-        By the kind of trials.
+    within : GroupValues
+        Of the trials within the group.
     intervals : mapping of str to (float, float)
-        95 % bounds of the metrics of `within`; empty without a bootstrap.
+        95 % bounds of its metrics; empty without a bootstrap.
     test : GroupTest or None
         None without a bootstrap, too.
     """
 
     within: GroupValues
-    enrolled_against_all: GroupValues
-    tested_against_all: GroupValues
     intervals: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     test: GroupTest | None = None
 
@@ -523,11 +521,11 @@ def summarize_groups(
     tests = max_t_test(trials, replicates=replicates, seed=seed) if replicates else {}
     groups = {}
     for g, name in enumerate(_names(trials)):
-        within, enrolled, tested = _of_kinds(trials, g).values()
+        within = group_values(trials, group_rows(trials, "within", g), ranked=True)
         bounds: Mapping[str, tuple[float, float]] = {}
         if replicates:
             bounds = group_intervals(trials, "within", g, replicates=replicates, seed=seed)
-        groups[name] = GroupSummary(within, enrolled, tested, bounds, tests.get(name))
+        groups[name] = GroupSummary(within, bounds, tests.get(name))
     return groups
 
 

@@ -242,7 +242,11 @@ def _rows(results: Results) -> Iterator[Row]:
             if not (is_partial or _is_averaged(row, results.protocol)):
                 continue
             if is_unnamed:
-                row |= {"low": None, "high": None, "record": row["record"].without_replicates()}
+                row |= {
+                    "low": None,
+                    "high": None,
+                    "record": row["record"].with_facts(speakers=None),
+                }
         first = weak.get(system) if of_scores else next(map(CAVEATS.get, row["caveats"]), None)
         row["caveat"] = withholding_caveat(row["caveats"], metric) or first
         row["left_out"] = bool(row.get("trials_without_score") or row.get("scores_without_trial"))

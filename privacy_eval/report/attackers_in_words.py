@@ -246,7 +246,7 @@ def _by_session(row: Tried, data: ReportData) -> Iterator[str]:
         eers = sorted(of["value"] for of in strata)
         if eers:
             ends = [describe("eer").format(eer) for eer in dict.fromkeys((eers[0], eers[-1]))]
-            targets = sum(of["n_target"] for of in strata)
+            targets = sum(of.get("n_target", 0) for of in strata)
             texts[name] = f"{' to '.join(ends)} % ({targets} target trials)"
     if len(texts) == 2:
         yield (

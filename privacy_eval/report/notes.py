@@ -139,7 +139,7 @@ def evaluated_note(records: Sequence[Record], variant: Variant) -> str:
     """Describe the trials, speakers and model behind the values of records."""
     return evaluated_text(
         variant,
-        [r.facts["n_target"] + r.facts["n_nontarget"] for r in records if "n_target" in r.facts],
+        [r.facts["n_target"] + r.facts["n_nontarget"] for r in records if "n_nontarget" in r.facts],
         [r.facts["n_speakers"] for r in records if r.facts.get("n_speakers")],
         {r.condition.asv_model for r in records},
     ).removesuffix(".")

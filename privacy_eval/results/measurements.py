@@ -121,6 +121,13 @@ _FURTHER: Mapping[str, Metric] = MappingProxyType(
         **{k: Metric("scores", "fraction", n, range=(0, 1), **_PERCENT) for k, n in _RATES.items()},
         **{k: Metric("scores", "fraction", n, percent=True, decimals=1) for k, n in _GAPS.items()},
         **{k: Metric("scores", "", n, decimals=2) for k, n in _RATIOS.items()},
+        **{
+            key: Metric("scores", "", key)
+            for key in (
+                *("fdr", "inequity_max_min", "inequity_max_geomean"),
+                *("gini_fmr", "gini_fnmr", "garbe"),
+            )
+        },
         "attribute_bits": Metric("scores", "bit", "information on attributes", decimals=2),
         **{k: Metric("utility", "normalized rank", n) for k, n in RANKS.items()},
         **{k: Metric("utility", "rating", n, decimals=2) for k, n in _AS_GIVEN.items()},

@@ -52,13 +52,16 @@ def to_speakers_csv(results: Results) -> str:
 def left_out_lines(results: Results) -> list[str]:
     """List by system what results lack, with the reason: what failed or was not evaluated, and
     trials that were left out of what was."""
+    from .measurements import LEFT_OUT
+
     lines = [*results.failures, *results.not_evaluated]
     for system in results.systems:
         conditions = [
-            f"{r.condition.label} ({counted(r.facts['trials_without_score'], 'trial')} without "
-            f"a score, {counted(r.facts['scores_without_trial'], 'score')} without a trial)"
+            f"{r.condition.label} ({counted(trials, 'trial')} without a score, "
+            f"{counted(scores, 'score')} without a trial)"
             for r in results.of(system).verification
             if r.left_out
+            for trials, scores in [[r.facts.get(name, 0) for name in LEFT_OUT[:2]]]
         ]
         if conditions:
             lines.append(

@@ -53,7 +53,7 @@ from ..metrics.groups import disparities
 from ..metrics.identification import HALVES, SpeakerLinkage
 from ..metrics.llr import categorical_tag
 from ..metrics.printed import Printed
-from ..metrics.similarity import VERDICTS
+from ..metrics.similarity import VERDICTS, SpeakerSimilarity
 from ..metrics.utility import MAX_DIFFERENCE, SpeakerErrors, SpeakerSums, mean_of_folds
 from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import (
@@ -65,7 +65,6 @@ from .record_caveats import held_back, names_of, today, utility_caveats, with_fo
 from .rows import measurements_of
 
 T = TypeVar("T")
-R = TypeVar("R", bound="Record")
 
 # Approximations of the released scripts, and rounded numbers.
 _SLACK = 1e-3
@@ -157,7 +156,9 @@ def line_of(record: Record) -> WerLine:
 
 def _check_recognition(record: Record, where: str) -> None:
     """Check that the word errors of speakers give the rate."""
-    wer, of_speakers = record.find("wer", group_by=None)["value"], record.facts.get("speakers")
+    wer, of_speakers = record.find("wer", group_by=None).get("value"), record.facts.get("speakers")
+    if wer is None:
+        raise PrivacyEvalError(f"{where}: expected a word error rate")
     if of_speakers is not None:
         sums, where = of_speakers.sums, f"{where}: speakers"
         _check_speaker_sums(sums, where)
@@ -198,8 +199,19 @@ def _check_measures(record: Record, where: str) -> None:
             raise PrivacyEvalError(f"{where}: {key}: {text}")
 
 
+def _check_attributes(record: Record, where: str) -> None:
+    """Check that one risk is reported, of anonymized speech."""
+    risks = [row["situation"] for row in record.measurements.select(metric="inference_risk")]
+    if len(risks) != 1 or risks[0] not in SITUATIONS[1:]:
+        raise PrivacyEvalError(f"{where}: expected one risk, of {' or '.join(SITUATIONS[1:])}")
+
+
 def _check_similarity(record: Record, where: str) -> None:
-    """Check the values of pseudo-voices."""
+    """Check that speakers have all values, and those of pseudo-voices."""
+    needed = {f.name for f in fields(SpeakerSimilarity)} - {"speaker", "linkability"}
+    for (name,), rows in record.measurements.select(speaker=PRESENT).groups("speaker").items():
+        if {row["metric"] for row in rows} - {"linkability"} != needed:
+            raise PrivacyEvalError(f"{where}: speaker {name}: expected {', '.join(sorted(needed))}")
     if not all(len(v) == 3 and v[1] <= v[2] for v in record.facts.get("voices", {}).values()):
         raise PrivacyEvalError(f"{where}: voices: expected values with the ends of an interval")
     if record.facts.get("drawn", "") not in VERDICTS:
@@ -240,8 +252,9 @@ def _check_verification(record: Record, where: str) -> None:
 
 def _check_disparities(rows: Sequence[Row], where: str) -> None:
     """Check that rates are of all pairs of groups, and that disparities follow from them."""
-    rates = {(row["group"], row["against_group"]): row for row in rows if row["metric"] == "fmr"}
-    missed = {row["group"]: row.get("value") for row in rows if row["metric"] == "fnmr"}
+    of_pairs = (row for row in rows if row["metric"] == "fmr")
+    rates = {(row.get("group"), row.get("against_group")): row for row in of_pairs}
+    missed = {row.get("group"): row.get("value") for row in rows if row["metric"] == "fnmr"}
     if rates.keys() != {*itertools.product(missed, repeat=2)}:
         raise PrivacyEvalError(f"{where}: expected a value of every pair of groups")
     within = {group: rates[group, group].get("value") for group in missed}
@@ -269,8 +282,11 @@ def _check_identification(record: Record, where: str) -> None:
     sizes = record.measurements.select(metric="linkage", group_by=None).values("gallery")
     if any(not 1 <= size <= n_enrolled for size in sizes):
         raise PrivacyEvalError(f"{where}: a gallery size is not within 1 to {n_enrolled}")
-    if any("value" not in row for row in galleries(record)):
+    if any(not {"value", "gallery"} <= row.keys() for row in galleries(record)):
         raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
+    for (name,), rows in record.measurements.select(speaker=PRESENT).groups("speaker").items():
+        if not {"value", "gallery", "n_tests"} <= rows[0].keys() or "fold" in rows[0]:
+            raise PrivacyEvalError(f"{where}: speaker {name}: expected a rate in a gallery")
     for row in record.measurements.select(metric="singling_out"):
         if not 2 <= row["gallery"] <= row["n_speakers"]:
             raise PrivacyEvalError(f"{where}: singling_out: a gallery of another size")
@@ -286,7 +302,7 @@ def speakers_of(record: Record) -> list[SpeakerLinkage]:
     found = []
     for (name,), rows in record.measurements.select(speaker=PRESENT).groups("speaker").items():
         of = {row.get("fold"): row["value"] for row in rows}
-        halves = (of.get(half, of[None]) for half in HALVES)
+        halves = (of.get(half, of[None]) for half in HALVES)  # `check` has seen to the whole
         found.append(SpeakerLinkage(name, rows[0]["n_tests"], of[None], *halves))
     return found
 
@@ -410,6 +426,7 @@ KINDS: Mapping[str, RecordKind] = {
             *({"metric": "attribute_uar", "situation": name} for name in SITUATIONS),
             *({"metric": name} for name in ("attribute_bits", "inference_risk")),
         ),
+        check=_check_attributes,
     ),
     # What an audit found: utterances with `original` speech, and how many have which problem.
     "audio": RecordKind(
@@ -482,6 +499,9 @@ class Record:
                 facts[name] = from_plain(kind.facts[name].type, facts[name], f"{where}: {name}")
         object.__setattr__(self, "facts", facts)
         object.__setattr__(self, "rows", tuple(map(_with_infinite, self.rows)))
+        for row in self.rows:
+            for name, value in row.items():
+                _check_plain(name, value, f"{self.condition.system} {self.condition.name}: rows")
         if self.kind == "verification":
             object.__setattr__(self, "caveats", self._of_scores())
 
@@ -589,8 +609,9 @@ class Record:
         return sum(self.facts.get(name, 0) for name in names)
 
     def with_facts(self, **facts: object) -> Record:
-        """Return the record with other facts, without those that are None; its caveats stay."""
-        return replace(self, facts={**self.facts, **facts}).with_caveats(self.caveats)
+        """Return the record with other facts, without those that are None, and without the caveats
+        that follow from other records."""
+        return replace(self, facts={**self.facts, **facts})
 
     def speaker_sums(self, key: str) -> SpeakerSums | None:
         """Return the counts of speakers from which replicates of a value are drawn, if known."""
@@ -686,8 +707,6 @@ class Record:
 
     def _check_row(self, kind: RecordKind, row: Row, where: str) -> None:
         """Check columns and numbers of a row."""
-        for name, value in row.items():
-            _check_plain(name, value, f"{where}: rows")
         key = row.get("metric", "")
         names = key, self.described.get(key, metric_of(key)).kind
         of_metric = (w for of, w in kind.metrics.items() if any(re.fullmatch(of, n) for n in names))
@@ -699,13 +718,15 @@ class Record:
         if self.kind != "rows" and row.get("variant", VARIANTS[0]) not in VARIANTS:
             raise PrivacyEvalError(f"{where}: unknown value {row['variant']} {key}")
         low, high = self.described.get(key, metric_of(key)).range
+        low = -high if "against" in row else low  # a difference
         for number in (row[name] for name in ("value", "low", "high") if name in row):
             if not low - _SLACK <= number <= high + _SLACK:
                 raise PrivacyEvalError(
                     f"{where}: {key}: {number:g} is not within {low:g} to {high:g}"
                 )
-        if row.get("low", -math.inf) > row.get("high", math.inf):
-            raise PrivacyEvalError(f"{where}: {key}: expected low <= high")
+        low, high = row.get("low", math.inf), row.get("high", -math.inf)
+        if row.keys() & {"low", "high"} and low > high:
+            raise PrivacyEvalError(f"{where}: {key}: expected an interval with low <= high")
         for name in row.keys() & {*COUNTS}:
             _check_count(row[name], 0, f"{where}: {key}: {name}")
 

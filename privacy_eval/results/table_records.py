@@ -161,7 +161,8 @@ class TableImporter:
     ) -> Record:
         """Make a record of the values of a row."""
         made: dict[str, Any] = {"provenance": self.provenance, "stated": row.stated()}
-        return Record(condition, kind, rows_of_values(values), facts, **made)
+        variant = {"variant": "challenge"} if kind == "verification" else {}
+        return Record(condition, kind, rows_of_values(values, **variant), facts, **made)
 
     def _set_condition(self, row: SummaryRow, prefix: str) -> Condition:
         """Return the set of original or anonymized speech of a row."""

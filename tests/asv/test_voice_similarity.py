@@ -45,7 +45,7 @@ from privacy_eval.results.challenge_text import import_results_txt, to_results_t
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.measurements import rows_of_values
 from privacy_eval.results.outputs import speakers_csv, to_csv, to_speakers_csv
-from privacy_eval.results.records import Results, RowsRecord
+from privacy_eval.results.records import Record, Results
 from privacy_eval.stages.access import VECTORS
 from privacy_eval.stages.collect import records_of_kind
 from privacy_eval.stages.similarity import FOLDER_2020, plan_similarity
@@ -376,7 +376,7 @@ def made(tree: SpeechTree, *, job: tuple[int, int] = (1, 1), **o: bool) -> Outco
     return make_planned(plan_similarity, experiment_of(tree, **o), (), Run(job))
 
 
-def collected(tree: SpeechTree, **options: bool) -> tuple[list[RowsRecord], list[str]]:
+def collected(tree: SpeechTree, **options: bool) -> tuple[list[Record], list[str]]:
     return records_of_kind(experiment_of(tree, **options), "similarity")
 
 

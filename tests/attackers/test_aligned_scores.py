@@ -396,7 +396,7 @@ def test_all_attackers_of_2024_through_all_stages(tmp_path: Path) -> None:
     without_recordings = (a for a in results.protocol.attackers if not a.encoder)
     assert tried == dict.fromkeys((a.id for a in without_recordings), 4)
     eers = {
-        a: [r.metrics["exact"]["eer"] for r in ignorant if r.condition.attacker == a] for a in tried
+        a: [r.values("exact")["eer"] for r in ignorant if r.condition.attacker == a] for a in tried
     }
     assert max(np.mean(eers[a]) for a in ("procrustes", "ridge-reverse", "fused")) < 0.3
     assert "0 made" in cli("stage", "asv-scores", *common, "--attackers", "all").out

@@ -24,7 +24,7 @@ from privacy_eval import load_protocol
 from privacy_eval.errors import UsageError
 from privacy_eval.products.freshness import NOTE
 from privacy_eval.results.json_store import read_results
-from privacy_eval.results.records import VerificationRecord
+from privacy_eval.results.records import Record
 from privacy_eval.simulate import write_demo_tree
 from privacy_eval.stages.attackers import select_attackers
 
@@ -159,7 +159,7 @@ data_folders: []
 """
 
 
-def evaluated(root: Path, *more: str, attacker: str = "words") -> VerificationRecord:
+def evaluated(root: Path, *more: str, attacker: str = "words") -> Record:
     """The record of the words in a tree of transcripts, or of another attacker."""
     lines_to(root / "protocol.yaml", _BY_WORDS.splitlines())
     (root / "exp/results-anon").mkdir(parents=True, exist_ok=True)
@@ -179,12 +179,13 @@ def test_targets_of_enrolled_sessions_are_golden(tmp_path: Path) -> None:
     facts = json.loads((golden / "libri_test_expected.json").read_text())[TRIAL]["words"]
     record = evaluated(tmp_path)
     expected = {"enrolled": facts["session_enrolled"], "other": facts["session_not_enrolled"]}
-    assert record.sessions.keys() == expected.keys()
-    for name, of in record.sessions.items():
-        values, facts = of.values, expected[name]
-        assert (values.n_target, values.n_nontarget) == (facts["targets"], facts["nontargets"])
-        assert values.eer == pytest.approx(facts["eer_kaldi"], abs=1e-12)
-        assert values.cllr_min == pytest.approx(facts["cllr_min"], abs=1e-9)
+    assert {*record.measurements.values("session")} == expected.keys()
+    for name, facts in expected.items():
+        eer = record.find("eer", session=name)
+        assert (eer["n_target"], eer["n_nontarget"]) == (facts["targets"], facts["nontargets"])
+        assert eer["value"] == pytest.approx(facts["eer_kaldi"], abs=1e-12)
+        cllr_min = record.find("cllr_min", session=name)["value"]
+        assert cllr_min == pytest.approx(facts["cllr_min"], abs=1e-9)
 
 
 def test_sessions_are_in_records_tables_and_the_report(tmp_path: Path) -> None:
@@ -203,29 +204,27 @@ def test_sessions_are_in_records_tables_and_the_report(tmp_path: Path) -> None:
     of_voices = tmp_path / "exp/results-anon" / f"ASV-{ENROLLMENT}-{TRIAL}_anon" / "scores"
     lines_to(of_voices, (f"{s} {u} {n % 7}" for n, (s, u, _) in enumerate(pairs)))
     record = evaluated(tmp_path, "--bootstrap", "50")
-    enrolled_session, other = record.sessions["enrolled"], record.sessions["other"]
+    enrolled_session, other = (record.find("eer", session=n) for n in ("enrolled", "other"))
     # The other session of nine speakers is about the subject of s0, whose score is the highest.
-    for of in (enrolled_session.values, other.values):
-        assert (of.n_target, of.n_nontarget, of.n_speakers) == (30, 540, 10)
+    for of in (enrolled_session, other):
+        assert [of[n] for n in ("n_target", "n_nontarget", "n_speakers")] == [30, 540, 10]
     # 27 of 540 nontargets score as the highest targets: Kaldi takes the first step above 5 %.
-    assert enrolled_session.values.eer == pytest.approx(2 / 30, abs=1e-9)
-    assert other.values.eer is not None and other.values.eer > 0.5
-    low, high = other.intervals["eer"]
-    assert low < other.values.eer <= high
+    assert enrolled_session["value"] == pytest.approx(2 / 30, abs=1e-9)
+    assert other["value"] > 0.5 and other["low"] < other["value"] <= other["high"]
     out = tmp_path / "exp/privacy_eval"
     rows = csv_rows(out / "results.csv")
     of_words = [r for r in rows if (r["attacker"], r["metric"]) == ("words", "eer")]
     (row,) = (r for r in of_words if r["session"] == "other")
-    assert (float(row["value"]), row["n_target"]) == (pytest.approx(other.values.eer), "30")
+    assert (float(row["value"]), row["n_target"]) == (pytest.approx(other["value"]), "30")
     page = tmp_path / "report.html"
     assert cli("report", "--results", out / "results.json", "--out", page).code == 0
     text = page.read_text()
     assert "By session, the words alone reach" in text and "By session: " in text
-    without = evaluated(tmp_path).sessions
-    assert not any(of.intervals for of in without.values())
-    assert {name: of.values for name, of in without.items()} == {
-        name: of.values for name, of in record.sessions.items()
-    }
+    by_session = [
+        r.measurements.select(session=("enrolled", "other")) for r in (evaluated(tmp_path), record)
+    ]
+    assert "low" not in by_session[0].columns
+    assert [*by_session[0]["value"]] == [*by_session[1]["value"]]
 
 
 @pytest.mark.parametrize("told", ["by ids", "by utt2session"])
@@ -245,7 +244,7 @@ def test_sessions_of_voices_are_strata_of_enough_targets(told: str, tmp_path: Pa
     scores = {(s, u): (37 * n) % 101 + 40 * same for n, (s, u, same) in enumerate(pairs)}
     of_voices = tmp_path / "exp/results-anon" / f"ASV-{ENROLLMENT}-{TRIAL}_anon" / "scores"
 
-    def written(kept: str) -> VerificationRecord:
+    def written(kept: str) -> Record:
         some = [(s, u, same) for s, u, same in pairs if tried[u][1] in kept]
         named = (f"{s} {u} {'target' if same else 'nontarget'}" for s, u, same in some)
         lines_to(data / TRIAL / "trials", named)
@@ -256,12 +255,13 @@ def test_sessions_of_voices_are_strata_of_enough_targets(told: str, tmp_path: Pa
     nontargets = [scores[s, u] for s, u, same in pairs if not same]
     for name, session in (("enrolled", "a"), ("other", "b")):
         of = [scores[s, u] for s, u, same in pairs if same and tried[u][1] == session]
-        values = record.sessions[name].values
-        assert (values.n_target, values.n_nontarget) == (len(of), len(nontargets)) == (36, 216)
-        assert values.eer == pytest.approx(loop_eer(of, nontargets), abs=1e-12)
+        values = record.find("eer", session=name)
+        counts = values["n_target"], values["n_nontarget"]
+        assert counts == (len(of), len(nontargets)) == (36, 216)
+        assert values["value"] == pytest.approx(loop_eer(of, nontargets), abs=1e-12)
     assert "same_session" not in record.caveats
     alone = written("a")
-    assert [*alone.sessions] == ["enrolled"] and "same_session" in alone.caveats
+    assert alone.measurements.values("session") == ["enrolled"] and "same_session" in alone.caveats
     assert not written("b").caveats.get("same_session")
 
 

@@ -723,7 +723,7 @@ def test_trials_without_a_score_are_left_out_where_that_is_allowed(tmp_path: Pat
         options = ("--tree", tree.root, "--results", "exp", "--out", "out")
         ok(cli("stage", verb, *options, "--allow-missing"))
     plain = json.loads((tree.root / "out/results.json").read_text())
-    left_out = {r["condition"]: r["trials_without_score"] for r in plain["verification"]}
+    left_out = {r["condition"]: r["facts"]["trials_without_score"] for r in plain["verification"]}
     assert sorted(left_out.values()) == [0, 0, 2]
 
 

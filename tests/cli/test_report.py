@@ -32,9 +32,11 @@ from support import (
     cli,
     imported,
     lines_to,
+    metrics_of,
     ok,
     options_of,
     run_program,
+    scored,
     snapshot,
     speaker_values,
     three_conditions,
@@ -184,7 +186,7 @@ def incomplete() -> Results:
             continue
         if place == ("lazy-informed", "dev", "libri", "m"):
             values = {k: v for k, v in r.by_variant()["challenge"].items() if k != "cllr"}
-            r = replace(r, metrics={"challenge": values})
+            r = scored(r, metrics={"challenge": values})
         kept.append(r)
     return replace(whole, verification=tuple(kept), similarity=whole.similarity[3:])
 
@@ -384,7 +386,7 @@ def test_summary_has_a_row_per_system_split_and_attack_model(
         verification = json.loads(path.read_text())["verification"]
         for split in protocol.splits:
             parts = [
-                (weights[r["data_set"]], r["metrics"]["challenge"]["eer"])
+                (weights[r["data_set"]], metrics_of(r)["challenge"]["eer"])
                 for r in verification
                 if (r["split"], r["attack_model"]) == (split, "lazy-informed")
             ]
@@ -485,7 +487,7 @@ def test_a_published_system_of_the_same_name_stays(
 ) -> None:
     records = read_results(baselines[0])
     first = next(r for r in records.verification if r.condition.attack_model == "ignorant")
-    changed = replace(first, metrics={"challenge": {"eer": 0.125}})
+    changed = scored(first, metrics={"challenge": {"eer": 0.125}})
     others = tuple(changed if r == first else r for r in records.verification)
     path = store(tmp_path / "B1.json", replace(records, verification=others))
     ok(cli("tables", "--results", path, "--published", "vpc2020", "--out", tmp_path / "D"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import B1, cells_of, cli, imported, refused, three_conditions
+from support import B1, cells_of, cli, imported, put_value, refused, three_conditions
 
 import privacy_eval as pe
 from privacy_eval.cli import main
@@ -34,8 +34,8 @@ def test_a_metric_of_ones_own_is_evaluated_again_when_it_changes(tmp_path: Path)
 
     def values() -> list[float]:
         stored_records = (json.loads(p.read_text()) for p in records.rglob("*.json"))
-        metrics = [m for r in stored_records for m in r.get("metrics", {}).values()]
-        return [m["spread"] for m in metrics]
+        rows = (row for r in stored_records for row in r.get("rows", ()))
+        return [row["value"] for row in rows if row["metric"] == "spread"]
 
     assert main(["stage", "privacy-metrics", *of_tree, *own]) == 0
     first = values()
@@ -72,7 +72,7 @@ def test_results_describe_a_metric_of_ones_own(collected: Path, tmp_path: Path) 
     }
     results = pe.read_results(collected)
     assert to_json(results) == collected.read_text()
-    values = {r.condition.name: r.metrics["exact"]["spread"] for r in results.verification}
+    values = {r.condition.name: r.by_variant()["exact"]["spread"] for r in results.verification}
     rows = [row for row in results.to_rows() if row["metric"] == "spread"]
     assert {row["name"]: row["value"] for row in rows} == values and len(rows) == 6
     assert {row["unit"] for row in rows} == {"own"}
@@ -106,7 +106,7 @@ def stored(
     plain = json.loads(to_json(imported(B1, system=system)))
     plain["metrics"][key] = {**LATER, **entry}
     for record, value in zip(plain["verification"], itertools.cycle(values), strict=False):
-        record["metrics"]["challenge"][key] = value
+        put_value(record, key, value)
     path = folder / f"{system}.json"
     path.write_text(json.dumps(plain))
     return path
@@ -172,7 +172,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
     "negative decimals": ({"detail": -1}, "decimals"),
     "unknown kind": ({"kind": "votes"}, "expected scores or"),
     "unknown direction": ({"best": "both"}, "expected higher or lower"),
-    "wrong kind of record": ({"kind": "matrices"}, "unknown value challenge later"),
+    "wrong kind of record": ({"kind": "matrices"}, "unknown metric 'later'"),
     "value out of range": ({"range": [0, 0.5]}, "later: 1 is not within 0 to 0.5"),
     "another unit of a built-in": ({"key": "eer", "unit": "percent"}, "expected the kind 'scores'"),
 }

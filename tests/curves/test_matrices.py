@@ -11,7 +11,7 @@ from privacy_eval.curves import matrices
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.figures import style
 from privacy_eval.report.figures.drawing import Drawing
-from privacy_eval.results.records import Results, RowsRecord
+from privacy_eval.results.records import Record, Results
 from privacy_eval.tree.conditions import Condition
 
 
@@ -21,7 +21,7 @@ class Stored:
 
     speakers: int = 5
 
-    def of(self, record: RowsRecord) -> dict[str, Any] | None:
+    def of(self, record: Record) -> dict[str, Any] | None:
         if record.curves == "gone":
             return None
         seed = sum(
@@ -42,15 +42,15 @@ STORED: Any = Stored()
 def record(system: str, model: str = "original", curves: str | None = "a.npz", **place: str) -> Any:
     at = {"data_set": "libri", "split": "test", "gender": "f"} | place
     condition = Condition(system, "", "t", **at, asv_model=model)
-    return RowsRecord(condition, "similarity", (), curves=curves)
+    return Record(condition, "similarity", (), curves=curves)
 
 
-def figures(*records: RowsRecord, protocol: Any = CONFIG, stored: Any = STORED) -> list[Drawing]:
+def figures(*records: Record, protocol: Any = CONFIG, stored: Any = STORED) -> list[Drawing]:
     results = Results(protocol, similarity=records)
     return list(matrices.figures(ReportData(results, arrays=stored)))
 
 
-def by_default(*records: RowsRecord) -> list[Drawing]:
+def by_default(*records: Record) -> list[Drawing]:
     return [drawing for drawing in figures(*records) if drawing.default]
 
 

@@ -85,7 +85,7 @@ def test_values_belong_to_their_attack_models(trees: Path, tmp_path: Path) -> No
     file = trees / "tree2024/exp/results_summary/result_for_rank_toy"
     results = imported(file, "vpc2024", tmp_path / "a.json")
     eers = {
-        (c.attack_model, c.split, c.gender): v.metrics["challenge"]["eer_speechbrain"]
+        (c.attack_model, c.split, c.gender): v.by_variant()["challenge"]["eer_speechbrain"]
         for v in results.verification
         for c in (v.condition,)
     }

@@ -31,7 +31,16 @@ from hypothesis import strategies as st
 from inputs import LARGEST, TOKENS, json_with_edits, samples_with_edits
 from reference_nnet3 import Net, Reference, write_model
 from second_readings import Plain, plain_array, text_of, unpacked
-from support import ANON, GOLDEN, OTHER_PROTOCOL, ROOT, Galleries, imported, similarity_record
+from support import (
+    ANON,
+    GOLDEN,
+    OTHER_PROTOCOL,
+    ROOT,
+    Galleries,
+    imported,
+    scored,
+    similarity_record,
+)
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.compat.zebra import read_tags
@@ -80,7 +89,6 @@ from privacy_eval.results.outputs import to_csv, to_speakers_csv
 from privacy_eval.results.record_files import read_record
 from privacy_eval.results.records import (
     Results,
-    VerificationRecord,
 )
 from privacy_eval.speech.audio import Audio, AudioReader
 from privacy_eval.speech.onnx_encoder import FRONT_ENDS, FrontEnd, open_onnx, read_front_end
@@ -534,7 +542,7 @@ def _results() -> Results:
     protocol = protocol_from_dict(
         {**plain, **libri, "data_folders": [], "asv_models": []}, "protocol"
     )
-    verification = replace(
+    verification = scored(
         whole.verification[0],
         n_target=10,
         n_nontarget=20,
@@ -710,7 +718,7 @@ def _read_protocol(path: Path) -> Any:
 
 
 def _read_record(path: Path) -> Any:
-    return read_record(path, VerificationRecord)
+    return read_record(path)
 
 
 def _check_record(content: bytes, result: Any) -> None:

@@ -758,7 +758,7 @@ def test_edited_records_are_counted_and_recomputed(forged: Path) -> None:
     for verb in ("privacy-metrics", "similarity", "collect"):
         assert run(verb, forged).code == 0
     record = next((forged / RESULTS).parent.rglob("records/**/ASV-*.json"))
-    record.write_text(record.read_text().replace('"eer": 0.', '"eer": 0.4', 1))
+    record.write_text(record.read_text().replace('"value": 0.', '"value": 0.4', 1))
     again = run("privacy-metrics", forged)
     assert "1 record not counted" in again.err and "1 condition computed" in again.err
 

@@ -156,7 +156,7 @@ def test_objective_values_of_the_same_systems_are_shown(test: ListeningTest) -> 
     row = table.groups[0][0]
     header = [c.title for c in table.columns]
     assert header == ["Data", "Gender", "Orig", "B1", "B2"]
-    assert row[3] == f"{100 * record.metrics['challenge']['eer']:.3f}"
+    assert row[3] == f"{100 * record.values('challenge')['eer']:.3f}"
     assert row[4] == ""  # B2 has no objective results
 
 

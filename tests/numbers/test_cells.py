@@ -11,6 +11,7 @@ from support import (
     B2,
     imported,
     rows_record,
+    scored,
     side_by_side,
     similarity_record,
     with_first,
@@ -30,7 +31,7 @@ from privacy_eval.numbers.cells import (
 from privacy_eval.numbers.means import Means
 from privacy_eval.protocol.protocol import Protocol, load_protocol
 from privacy_eval.protocol.published import load_published, load_published_results
-from privacy_eval.results.records import RowsRecord, merge
+from privacy_eval.results.records import Record, merge
 from privacy_eval.results.signature import comparability_notes
 from privacy_eval.tree.conditions import Condition
 
@@ -84,7 +85,7 @@ def test_systems_that_disagree_on_original_speech_are_named() -> None:
     differing = {
         r.condition.name
         for r, other in zip(*(imported(x).verification for x in (B1, B2)), strict=True)
-        if r.condition.is_original and r.metrics != other.metrics
+        if r.condition.is_original and r.by_variant() != other.by_variant()
     }
     assert cells.notes[0].endswith(f": {len(differing)} conditions of B2")
 
@@ -118,7 +119,7 @@ def test_original_speech_of_the_first_source_is_noted() -> None:
     # Linkability and disclosure are not in this file; the published ones are shown.
     (note,) = [n for n in cells.notes if "published results vpc2020 if missing in your own" in n]
     assert "linkability (dev)" in note and "subjective" not in note
-    first = replace(results.verification[0], metrics={"challenge": {"eer": 0.1}})
+    first = scored(results.verification[0], metrics={"challenge": {"eer": 0.1}})
     assert first.condition.attack_model == "original"
     changed = with_first(results, first)
     cells = merge_cells([cells_from_results(changed), PUBLISHED])
@@ -206,8 +207,8 @@ def test_values_of_the_only_variant_keep_their_intervals() -> None:
     """Under the other variant, too, as the values themselves do."""
     results = imported(B1)
     first = next(r for r in results.verification if not r.condition.is_original)
-    assert set(first.metrics) == {"challenge"}
-    first = replace(first, speaker_intervals={"challenge": {"eer": (0.1, 0.9)}})
+    assert set(first.by_variant()) == {"challenge"}
+    first = scored(first, speaker_intervals={"challenge": {"eer": (0.1, 0.9)}})
     protocol = replace(results.protocol, variant="exact")
     cells = cells_from_results(replace(results, protocol=protocol, verification=(first,)))
     assert [interval_of(row) for row in cells.rows.select(metric="eer")] == [(0.1, 0.9)]
@@ -218,7 +219,7 @@ def test_other_levels_are_named() -> None:
     results = imported(B1)
     condition = Condition("B1", "", "x", "libri", "test", "f", trial="anonymized")
 
-    def record(level: float, **of: str) -> RowsRecord:
+    def record(level: float, **of: str) -> Record:
         row = {"metric": "level_db", "value": level}
         facts = {"source": "quality", "n_utterances": 1, "utterances_left_out": 0}
         return rows_record("measures", replace(condition, **of), [row], **facts)

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import B1, ROOT, changed, cli, imported, with_eer
+from support import B1, ROOT, changed, cli, imported, scored, with_eer
 
 from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.metrics import VARIANTS
 from privacy_eval.numbers.gate import Rule, combine, decide, judge, read_policy
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import to_json
-from privacy_eval.results.records import Results, VerificationRecord, merge
+from privacy_eval.results.records import Record, Results, merge
 
 GOLDEN = json.loads((ROOT / "tests/data/golden/gate/truth_table.json").read_text())
 
@@ -74,7 +75,7 @@ def attacked(attackers: dict[str, Any], **condition: str) -> Results:
         for r in imported(B1).verification
         if r.condition.attack_model == "ignorant" and r.place() == ("libri", "test", "f")
     )
-    bare = replace(record, metrics={"exact": {}, "challenge": {}}, zebra_tag={})
+    bare = scored(record, dict.fromkeys(VARIANTS, {"eer": 0.0}), zebra_tag={})
     records = []
     for attacker, case in attackers.items():
         value = with_interval(with_eer(bare, case["value"]), case["interval"])
@@ -82,9 +83,9 @@ def attacked(attackers: dict[str, Any], **condition: str) -> Results:
     return Results(small, tuple(records))
 
 
-def with_interval(record: VerificationRecord, interval: Any) -> VerificationRecord:
-    bounds = {variant: {"eer": tuple(interval)} for variant in record.metrics}
-    return replace(record, speaker_intervals=bounds if interval else {})
+def with_interval(record: Record, interval: Any) -> Record:
+    bounds = {variant: {"eer": tuple(interval)} for variant in record.by_variant()}
+    return scored(record, speaker_intervals=bounds if interval else {})
 
 
 def rules(tmp_path: Path, *entries: str) -> Path:
@@ -131,7 +132,7 @@ def test_values_that_are_withheld_are_undecided(tmp_path: Path) -> None:
     decision, reason = decided(tmp_path, results, EER)
     assert decision == "UNDECIDED" and "implausible" in reason
     (record,) = attacked({"plda": ONE}).verification
-    left_out = replace(results, verification=(replace(record, trials_without_score=1),))
+    left_out = replace(results, verification=(scored(record, trials_without_score=1),))
     assert decided(tmp_path, left_out, EER)[0] == "UNDECIDED"
     equal = attacked({"plda": {"value": 0.45, "interval": [0.45, 0.45]}})
     assert decided(tmp_path, equal, EER)[0] == "UNDECIDED"  # in all replicates

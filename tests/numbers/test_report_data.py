@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import B1, B2, imported
+from support import B1, B2, imported, scored
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.numbers.cells import cells_from_results
@@ -14,7 +14,7 @@ from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.report.comparison_tables import comparison_tables
 from privacy_eval.results.arrays import Arrays, StoredArrays
 from privacy_eval.results.json_store import to_json
-from privacy_eval.results.records import RowsRecord, VerificationRecord, merge
+from privacy_eval.results.records import Record, merge
 
 
 def test_digest_is_the_same_whether_the_protocol_is_named_or_not(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ class CountedReads(StoredArrays):
         super().__init__(())
         self.reads = 0
 
-    def of(self, record: VerificationRecord | RowsRecord) -> Arrays:
+    def of(self, record: Record) -> Arrays:
         self.reads += 1
         return {
             "bootstrap_challenge_eer": np.linspace(0.1, 0.2, 5),
@@ -77,7 +77,7 @@ class CountedReads(StoredArrays):
 def test_replicates_of_an_average_are_read_once() -> None:
     results = imported(B1, system="M")
     intervals = {"challenge": {"eer": (0.1, 0.2)}}
-    records = tuple(replace(r, speaker_intervals=intervals) for r in results.verification)
+    records = tuple(scored(r, speaker_intervals=intervals) for r in results.verification)
     results, curves = replace(results, verification=records), CountedReads()
     data = ReportData(results, cells_from_results(results), curves)
     first = data.means.of("eer", "lazy-informed", "dev", "M")
@@ -99,7 +99,7 @@ def test_replicates_of_an_average_are_read_once() -> None:
 class ByGender(CountedReads):
     """Three replicates: of women 0.1, 0.2, 0.3, of men 0.3, 0.4, 0.5."""
 
-    def of(self, record: VerificationRecord | RowsRecord) -> Arrays:
+    def of(self, record: Record) -> Arrays:
         first = 0.1 if record.condition.gender == "f" else 0.3
         values = first + np.array([0.0, 0.1, 0.2])
         return {**super().of(record), "bootstrap_challenge_eer": values}

@@ -16,7 +16,7 @@ from model_support import (
     needs_soxr,
     needs_webrtcvad,
 )
-from support import ROOT, Run, cli, ok, recording_to, refused, run_program
+from support import ROOT, Run, cli, metrics_of, ok, recording_to, refused, run_program
 
 from privacy_eval.speech import models
 
@@ -99,7 +99,7 @@ def test_ten_speakers_have_the_numbers_of_independent_code(tmp_path: Path) -> No
     results = json.loads((tree / "results/results.json").read_text())
     expected = json.loads((MODELS / "real_run/expected.json").read_text())
     numbers = {
-        (r["attacker"], r["attack_model"], r["gender"]): r["metrics"]["exact"]["eer"]
+        (r["attacker"], r["attack_model"], r["gender"]): metrics_of(r)["exact"]["eer"]
         for r in results["verification"]
     }
     attacks = {"oo": "original", "oa": "ignorant", "aa": "lazy-informed"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from crashes import Runs
-from support import ROOT, Run, ok, run_program, snapshot, until
+from support import ROOT, Run, metrics_of, ok, run_program, snapshot, until
 
 RUN = ROOT / "recipes/speech_demo/run.sh"
 #: Enough to see that it works; not for numbers.
@@ -25,7 +25,7 @@ def mean_eer(folder: Path) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for record in plain["verification"]:
         if "attack_model" in record:
-            eer = record["metrics"]["challenge"]["rocch_eer"]
+            eer = metrics_of(record)["challenge"]["rocch_eer"]
             own = record["attacker"] == "plda"
             name = record["attack_model"] if own else record["attacker"]
             found.setdefault(name, []).append(100 * eer)

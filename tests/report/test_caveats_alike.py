@@ -17,6 +17,7 @@ from support import (
     models_of,
     ok,
     rows_record,
+    scored,
     with_line,
     write,
     write_outputs,
@@ -24,7 +25,7 @@ from support import (
 
 import privacy_eval as pe
 from privacy_eval.metrics import CAVEATS, METRICS
-from privacy_eval.results.records import Results, VerificationRecord, line_of, merge
+from privacy_eval.results.records import Record, Results, line_of, merge
 from privacy_eval.tree.conditions import Condition
 
 #: Values that no other record has, in any number of digits.
@@ -57,9 +58,9 @@ class Case:
 
 
 def _with_inverted_original(results: Results) -> Results:
-    def inverted(r: VerificationRecord) -> VerificationRecord:
-        values = {variant: {**v, "eer": 0.97} for variant, v in r.metrics.items()}
-        return replace(r, metrics=values) if r.condition.is_original else r
+    def inverted(r: Record) -> Record:
+        values = {variant: {**v, "eer": 0.97} for variant, v in r.by_variant().items()}
+        return scored(r, metrics=values) if r.condition.is_original else r
 
     return replace(results, verification=tuple(map(inverted, results.verification)))
 
@@ -97,7 +98,7 @@ def _with_wer(
 def _with_scores_of_another(results: Results) -> Results:
     shared = {"inputs": {"scores": {"sha256": "0" * 64}}}
 
-    def changed(r: VerificationRecord) -> VerificationRecord:
+    def changed(r: Record) -> Record:
         c = r.condition
         at = (c.attack_model, c.split, c.data_set, c.gender) == PLACE
         return replace(r, provenance=shared) if at else r
@@ -147,11 +148,11 @@ def made(case: Case) -> Results:
     results = merge([imported(B1, system="mine"), imported(B2, system="other")])
     counts = {"n_target": 449, "n_nontarget": 60000, "n_speakers": 16, **case.counts}
 
-    def changed(r: VerificationRecord) -> VerificationRecord:
+    def changed(r: Record) -> Record:
         c = r.condition
         if (c.system, c.attack_model, c.split, c.data_set, c.gender) != ("mine", *PLACE):
             return r
-        return replace(r, metrics={case.variant: {**VALUES, **case.values}}, zebra_tag={}, **counts)
+        return scored(r, metrics={case.variant: {**VALUES, **case.values}}, zebra_tag={}, **counts)
 
     return case.others(replace(results, verification=tuple(map(changed, results.verification))))
 

@@ -16,6 +16,8 @@ from support import (
     imported,
     inverted,
     lines_to,
+    metrics_of,
+    scored,
     three_conditions,
     with_eer,
     with_first,
@@ -104,7 +106,7 @@ def test_json_has_the_numbers_beside_the_caveats(tree: Tree, runs: dict[str, Run
     plain = json.loads(path.read_text())
     first, *others = plain["verification"]
     assert list(first["caveats"]) == ["inverted", "coarse_eer", "few_targets", *FEW]
-    assert first["metrics"]["exact"]["linkability"] >= 0
+    assert metrics_of(first)["exact"]["linkability"] >= 0
     for record in others:  # of the system, though their EER is plausible
         assert list(record["caveats"]) == ["inverted_original", "coarse_eer", "few_targets", *FEW]
     results = read_results(path)
@@ -136,8 +138,8 @@ def test_results_txt_has_no_category_and_is_read_back(tree: Tree, runs: dict[str
     absent = {*hidden, *(key for key in METRICS if f"{{{key}}}" not in lines)}
     assert {"min_dcf_0.01", "miss_at_fa_0.001"} < absent
     for one, other in zip(results.verification, back.verification, strict=True):
-        challenge = other.metrics["challenge"].keys()
-        assert challenge == one.metrics["challenge"].keys() - absent
+        challenge = other.by_variant()["challenge"].keys()
+        assert challenge == one.by_variant()["challenge"].keys() - absent
         assert {"eer", "cllr", "zebra_individual"} < challenge
     again = to_results_txt(back, "now", "")
     assert "(n/a)" in again and not re.search(r"\([0A-F]\)", again)
@@ -185,7 +187,7 @@ def test_one_inverted_system_leaves_the_others_alone() -> None:
 def test_scores_that_two_systems_share_are_named() -> None:
     """Of anonymized speech: every ninth score file is the same in all systems."""
 
-    def scored(system: str, number: int) -> Results:
+    def scores_of(system: str, number: int) -> Results:
         results = imported(B1, system=system)
         records = tuple(
             replace(r, provenance={"inputs": {"scores": {"sha256": f"{n % 9 and number}-{n}"}}})
@@ -193,22 +195,22 @@ def test_scores_that_two_systems_share_are_named() -> None:
         )
         return replace(results, verification=records)
 
-    results = merge([scored("a", 1), scored("b", 2), scored("c", 3)])
+    results = merge([scores_of("a", 1), scores_of("b", 2), scores_of("c", 3)])
     assert results.verification
-    every_ninth = scored("a", 1).verification[::9]
+    every_ninth = scores_of("a", 1).verification[::9]
     shared = [r for r in every_ninth if not r.condition.is_original]
     (text,) = identical_scores(results)
     assert text == f"Identical scores of a, b and c: {len(shared)} score files"
     data = ReportData(results, cells_from_results(results))
     assert (text, ()) in front_notes(data, ())
-    assert not list(identical_scores(merge([scored("a", 1)])))
+    assert not list(identical_scores(merge([scores_of("a", 1)])))
 
 
 def test_linkability_of_few_targets_is_marked_in_every_output() -> None:
     """70 target trials: of the variant challenge it is too low, of exact it is not."""
     results = imported(ANON, protocol="vpc2022", system="mine")
     assert results.protocol.variant == "challenge"
-    few = tuple(replace(r, n_target=70, n_nontarget=50_000) for r in results.verification)
+    few = tuple(scored(r, n_target=70, n_nontarget=50_000) for r in results.verification)
     results = replace(results, verification=few)
     record = few[-1]
     value = METRICS["linkability"].format(record.values("challenge")["linkability"], detailed=True)
@@ -235,12 +237,12 @@ def test_linkability_of_few_targets_is_marked_in_every_output() -> None:
 def test_groups_of_few_trials_are_marked_and_not_judged() -> None:
     results = imported(ANON, protocol="vpc2022", system="mine")
     summaries = {
-        name: GroupSummary(*[GroupValues(n, 5000, 5, eer=0.4, linkability=0.1)] * 3)
+        name: GroupSummary(GroupValues(n, 5000, 5, eer=0.4, linkability=0.1))
         for name, n in (("few", 9), ("some", 40), ("many", 50))
     }
     changes = {"n_target": 99, "n_nontarget": 50_000, "groups": {"accent": summaries}}
     records = tuple(
-        replace(r, metrics=dict.fromkeys(VARIANTS, r.values("challenge")), **changes)
+        scored(r, metrics=dict.fromkeys(VARIANTS, r.values("challenge")), **changes)
         for r in results.verification
     )
     results = replace(results, verification=records)

@@ -23,6 +23,7 @@ from support import (
     cells_of,
     changed,
     imported,
+    scored,
     side_by_side,
     with_eer,
 )
@@ -445,7 +446,7 @@ def test_tags_of_published_values_are_what_their_digits_decide() -> None:
 
 def test_left_out_trials_are_named() -> None:
     results = imported(B1, system="mine")
-    first = replace(results.verification[1], trials_without_score=3)
+    first = scored(results.verification[1], trials_without_score=3)
     records = (results.verification[0], first, *results.verification[2:])
     tables = comparison_tables(
         Means(cells_from_results(replace(results, verification=records)), PROTOCOL)
@@ -459,7 +460,7 @@ def test_incomplete_values_are_never_the_best() -> None:
     systems = {"mine": B1, "other": B1, "third": B2}
     results = merge([imported(text, system=name) for name, text in systems.items()])
     records = tuple(
-        replace(r, trials_without_score=int(r.condition.system == "mine"))
+        scored(r, trials_without_score=int(r.condition.system == "mine"))
         for r in results.verification
     )
     cells = cells_from_results(replace(results, verification=records))

@@ -41,7 +41,7 @@ def test_a_table_of_ones_own_is_in_files_on_stdout_and_in_the_report(
     assert cli("tables", *options, "--out", tmp_path / "t").code == 0
     rows = cells_of((tmp_path / "t/tables.csv").read_text(), "both")
     values = {
-        (r.condition.data_set, r.condition.gender, s): r.metrics["challenge"]["eer"]
+        (r.condition.data_set, r.condition.gender, s): r.by_variant()["challenge"]["eer"]
         for s, path in (("B1", B1), ("B2", B2))
         for r in imported(path, system=s).verification
         if (r.condition.split, r.condition.attack_model) == ("test", "ignorant")
@@ -122,7 +122,7 @@ def test_splits_of_ones_own_stand_side_by_side(files: list[Path], tmp_path: Path
     assert [column.title for column in table.columns] == titles
     assert [column.title for column in table.columns if column.identity] == ["Who", "Gen"]
     values = {
-        (c.system, c.gender, c.split, r.metrics["challenge"]["cllr_min"])
+        (c.system, c.gender, c.split, r.by_variant()["challenge"]["cllr_min"])
         for s, path in (("B1", B1), ("B2", B2))
         for r in imported(path, system=s).verification
         if (c := r.condition).attack_model == "ignorant"

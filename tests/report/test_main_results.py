@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import B1, B2, Tree, cli, imported, three_conditions
+from support import B1, B2, Tree, cli, imported, scored, three_conditions
 
 from privacy_eval.metrics import METRICS
 from privacy_eval.numbers.cells import (
@@ -191,7 +191,7 @@ def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
     for speakers, said in ((19, False), (20, True)):
         few = replace(
             results,
-            verification=tuple(replace(r, n_speakers=speakers) for r in results.verification),
+            verification=tuple(scored(r, n_speakers=speakers) for r in results.verification),
         )
         cells = merge_cells([cells_from_results(few), PUBLISHED])
         front = report_sections(ReportData(few, cells))[0]

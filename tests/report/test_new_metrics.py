@@ -7,7 +7,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support import B1, SMALL_PROTOCOL, imported, rows_record, similarity_record, three_conditions
+from support import (
+    B1,
+    SMALL_PROTOCOL,
+    imported,
+    rows_record,
+    scored,
+    similarity_record,
+    three_conditions,
+)
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.results_txt import ResultsTxt, VerificationBlock, format_results_txt
@@ -68,7 +76,7 @@ def measured(system: str, kind: str, value: float) -> Results:
     ]
     metrics = {"challenge": {"toy": value}}
     if kind == "scores":
-        records = tuple(replace(r, metrics=metrics) for r in results.verification)
+        records = tuple(scored(r, metrics=metrics) for r in results.verification)
         return replace(results, verification=records)
     if kind == "matrices":
         similarity = tuple(similarity_record(c, metrics) for c in conditions)
@@ -121,7 +129,7 @@ def test_the_curve_of_a_new_metric_is_stored(
     stored = StoredArrays([(results, tree.root / "out" / "results.json")])
     for record in results.verification:
         arrays = stored.of(record)
-        assert arrays is not None and arrays["toy_x"].size == record.n_target
+        assert arrays is not None and arrays["toy_x"].size == record.facts["n_target"]
         assert {"det_miss", "ece_minimum", "dcf_actual", "density_target"} <= arrays.keys()
 
 
@@ -135,7 +143,7 @@ def test_a_new_metric_on_scores_has_intervals_averages_and_a_strongest_attack(
     results = imported(B1, system="A")
     values = {"ignorant": 0.25, "lazy-informed": 0.5}
     records = tuple(
-        replace(
+        scored(
             r,
             metrics={"challenge": {"toy": values.get(r.condition.attack_model or "", 0.75)}},
             speaker_intervals={"challenge": {"toy": (0.125, 0.875)}},
@@ -184,9 +192,11 @@ def test_the_protocol_chooses_the_eer_of_tables_and_averages() -> None:
     protocol = protocol_from_dict(plain, "mine.yaml")
     imported = [import_results_txt(B1.read_text(), "r", protocol, system=s) for s in ("A", "B")]
     records = tuple(
-        replace(
+        scored(
             record,
-            metrics={v: {**record.metrics["challenge"], "eer_speechbrain": 0.25} for v in VARIANTS},
+            metrics={
+                v: {**record.by_variant()["challenge"], "eer_speechbrain": 0.25} for v in VARIANTS
+            },
         )
         for part in imported
         for record in part.verification

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support import ANON, ODD_NAME, imported, with_first
+from support import ANON, ODD_NAME, imported, scored, with_first
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import METRICS, Label
@@ -124,7 +124,7 @@ def test_a_missing_picture_leaves_the_report_before(tmp_path: Path) -> None:
 def test_how_each_number_was_made() -> None:
     results = imported(ANON, protocol="vpc2022")
     entry = {"path": "data/x/trials", "sha256": "0123456789abcdef"}
-    record = replace(
+    record = scored(
         results.verification[0],
         n_target=7,
         provenance={
@@ -162,7 +162,7 @@ def test_what_is_not_in_it_is_said() -> None:
 
 def test_cautions_count_conditions_by_system_and_list_them() -> None:
     results = imported(ANON, protocol="vpc2022")
-    few = tuple(replace(r, n_target=19, n_nontarget=70) for r in results.verification)
+    few = tuple(scored(r, n_target=19, n_nontarget=70) for r in results.verification)
     kept = results.verification[2:]
     found = grouped_cautions(ReportData(replace(results, verification=few)))
     ((head, _),) = (one for one in found if one[1] == ("B1: all its conditions",))

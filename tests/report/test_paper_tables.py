@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from latex_support import needs_latex, well_set_paper
-from support import B1, cli, imported
+from support import B1, cli, imported, scored
 
 from privacy_eval.numbers.cells import cells_from_published, cells_from_results, merge_cells
 from privacy_eval.numbers.report_data import ReportData, read_report_data
@@ -97,7 +97,7 @@ def test_own_systems_are_beside_published_ones_with_intervals_apart() -> None:
     results = imported(B1, system="mine")
     first = results.verification[1]
     assert first.condition.attack_model == "ignorant"
-    resampled = replace(
+    resampled = scored(
         first,
         speaker_intervals={"challenge": {"eer": (0.25, 0.75), "linkability": (0.5, 0.75)}},
         provenance={"options": {"bootstrap": 40}},

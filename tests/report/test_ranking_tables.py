@@ -19,6 +19,7 @@ from support import (
     changed,
     imported,
     record_at,
+    scored,
     side_by_side,
     three_conditions,
     write_outputs,
@@ -44,7 +45,7 @@ from privacy_eval.report.table import Table
 from privacy_eval.report.table_formats import to_text
 from privacy_eval.results.arrays import DET_BAND, StoredArrays
 from privacy_eval.results.json_store import read_results
-from privacy_eval.results.records import Results, VerificationRecord, merge
+from privacy_eval.results.records import Record, Results, merge
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.options import MetricOptions
 from privacy_eval.stages.privacy_metrics import evaluate_tree
@@ -59,12 +60,12 @@ class Stored:
 
     arrays: dict[tuple[str, str, str], dict[str, NDArray[Any]]] = field(default_factory=dict)
 
-    def of(self, record: VerificationRecord) -> Mapping[str, NDArray[Any]] | None:
+    def of(self, record: Record) -> Mapping[str, NDArray[Any]] | None:
         return self.arrays.get(
             (record.condition.system, record.condition.data_set, record.condition.gender)
         )
 
-    def replicates(self, record: VerificationRecord, variant: str) -> Mapping[str, NDArray[Any]]:
+    def replicates(self, record: Record, variant: str) -> Mapping[str, NDArray[Any]]:
         return self.of(record) or {}
 
 
@@ -188,7 +189,7 @@ def test_an_unpaired_submission_does_not_break_the_chain(protocol: Protocol) -> 
 def test_uninformative_and_incomplete_values_are_flagged(protocol: Protocol) -> None:
     results = results_of(protocol, {"a": 0.3, "b": 0.92, "c": 0.65})
     records = tuple(
-        replace(r, trials_without_score=r.condition.system == "a") for r in results.verification
+        scored(r, trials_without_score=int(r.condition.system == "a")) for r in results.verification
     )
     table = table_of(replace(results, verification=records), Stored({}))
     assert [row[:3] for row in table.rows] == [("1", "c", "65.00"), ("", "a", ""), ("", "b", "")]
@@ -203,7 +204,7 @@ def test_scores_without_a_trial_leave_a_rank(protocol: Protocol) -> None:
     """Every trial has its score: nothing is gained."""
     results = results_of(protocol, {"a": 0.3, "b": 0.2})
     records = tuple(
-        replace(r, scores_without_trial=5 * (r.condition.system == "a"))
+        scored(r, scores_without_trial=5 * (r.condition.system == "a"))
         for r in results.verification
     )
     table = table_of(replace(results, verification=records), Stored({}))
@@ -215,7 +216,7 @@ def test_disclosure_is_ranked_from_the_least(protocol: Protocol) -> None:
     base = results_of(protocol, {"a": 0.3, "b": 0.3})
     values = {"a": 2.0, "b": 1.0}
     records = tuple(
-        replace(r, metrics={"challenge": {"zebra_individual": values[r.condition.system]}})
+        scored(r, metrics={"challenge": {"zebra_individual": values[r.condition.system]}})
         for r in base.verification
     )
     noise = np.random.default_rng(0).normal(0, 0.01, 500)
@@ -388,7 +389,7 @@ def test_replicates_of_a_system_without_an_average_are_not_denied() -> None:
     """Its bootstrap was asked for: what it lacks is a data set, and the caption names it."""
     results = imported(B1, system="mine")
     records = tuple(
-        replace(r, speaker_intervals={"challenge": {"eer": (0.1, 0.2)}})
+        scored(r, speaker_intervals={"challenge": {"eer": (0.1, 0.2)}})
         for r in results.verification
         if not r.condition.data_set.startswith("vctk")
     )
@@ -406,7 +407,7 @@ def test_linkability_of_few_targets_is_flagged(
 ) -> None:
     results = results_of(protocol, {"a": 0.3})
     (record,) = results.verification
-    record = replace(record, metrics={"challenge": {metric: 0.0}}, n_target=19)
+    record = scored(record, metrics={"challenge": {metric: 0.0}}, n_target=19)
     table = table_of(replace(results, verification=(record,)), Stored(), metric=metric)
     assert any("Linkability is uninformative" in note for note in table.notes) is noted
 
@@ -442,8 +443,8 @@ def test_evaluation_stores_the_replicates_and_their_design(tmp_path: Path) -> No
         at, low, high = (arrays[name] for name in DET_BAND)
         assert np.all(np.diff(at) > 0) and np.all(low <= high)
         assert np.all(np.diff(low) <= 0) and np.all(np.diff(high) <= 0)
-        for variant, intervals in record.speaker_intervals.items():
-            for metric, (low, high) in intervals.items():
+        for variant in record.by_variant():
+            for metric, (low, high) in record.intervals(variant).items():
                 values = arrays[f"bootstrap_{variant}_{metric}"]
                 assert values.dtype == np.float32 and values.shape == (30,)
                 assert min(abs(values - low)) < 1e-5 and min(abs(values - high)) < 1e-5

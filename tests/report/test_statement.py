@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import B1, B2, Galleries, cli, imported, ok, write, write_outputs
+from support import B1, B2, Galleries, cli, imported, ok, scored, write, write_outputs
 
 from privacy_eval.metrics.identification import SinglingOutCurve, SpeakerLinkage
 from privacy_eval.numbers.cells import cells_from_results
@@ -241,8 +241,8 @@ def test_a_public_report_keeps_caveats_that_follow_from_other_attackers(tmp_path
     results = imported(B1, system="B1")
     own = next(r for r in results.verification if r.condition.attack_model == "ignorant")
     condition = replace(own.condition, attacker="words")
-    better = {variant: {"eer": 0.01} for variant in own.metrics}
-    words = replace(own, condition=condition, metrics=better)
+    better = {variant: {"eer": 0.01} for variant in own.by_variant()}
+    words = scored(own, condition=condition, metrics=better)
     whole = replace(results, verification=(*results.verification, words))
     assert any("words" in reason for r in whole.verification for reason in r.caveats.values())
     write_outputs(whole, tmp_path)

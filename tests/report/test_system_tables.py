@@ -17,6 +17,7 @@ from support import (
     changed,
     csv_rows,
     imported,
+    scored,
     with_eer,
     with_facts,
     with_first,
@@ -29,7 +30,7 @@ from privacy_eval.report.system_tables import system_tables, table_groups
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_files import write_tables
 from privacy_eval.report.table_formats import FORMATS, to_csv
-from privacy_eval.results.records import Results, VerificationRecord, merge
+from privacy_eval.results.records import Record, Results, merge
 
 SETS = ["libri", "vctk_com", "vctk_dif"]
 ROWS = [
@@ -262,7 +263,7 @@ def test_one_missing_condition_leaves_three_cells_blank() -> None:
         ]
         assert [x for x, _ in changed] == ["", "", ""]
         record = results.verification[gone]
-        assert changed[0][1] == f"{100 * record.metrics['challenge']['eer']:.3f}"
+        assert changed[0][1] == f"{100 * record.by_variant()['challenge']['eer']:.3f}"
 
 
 # --- intervals and variants
@@ -278,7 +279,7 @@ def with_intervals() -> Results:
         "zebra_population": (0.0, float("inf")),
         "zebra_individual": (1.5, 2.5),
     }
-    first = replace(results.verification[0], speaker_intervals={"challenge": bounds})
+    first = scored(results.verification[0], speaker_intervals={"challenge": bounds})
     return with_first(results, first)
 
 
@@ -313,9 +314,9 @@ def test_bounds_are_columns_of_their_own_in_csv(tmp_path: Path) -> None:
 def test_intervals_without_width_are_not_printed(tmp_path: Path) -> None:
     results = imported(ANON, protocol="vpc2022", system="M")
     first = results.verification[0]
-    zero = {**first.metrics, "challenge": {**first.metrics["challenge"], "eer": 0.0}}
+    zero = {**first.by_variant(), "challenge": {**first.by_variant()["challenge"], "eer": 0.0}}
     bounds = {"eer": (0.0, 0.0), "cllr_min": (0.3, 0.4)}
-    flat = replace(first, metrics=zero, speaker_intervals={"challenge": bounds})
+    flat = scored(first, metrics=zero, speaker_intervals={"challenge": bounds})
     table = tables_of(with_first(results, flat))["asv_dev"]
     assert cells(table, "EER, %")[0] == "0.000 [n/a]"
     text = FORMATS["markdown"].file(table)
@@ -327,7 +328,7 @@ def test_intervals_without_width_are_not_printed(tmp_path: Path) -> None:
 
 
 def first_individual() -> float:
-    return with_intervals().verification[0].metrics["challenge"]["zebra_individual"]
+    return with_intervals().verification[0].by_variant()["challenge"]["zebra_individual"]
 
 
 class Drawn:
@@ -337,11 +338,9 @@ class Drawn:
         self.noise = np.linspace(-0.01, 0.01, size)
         self.speakers = speakers
 
-    def replicates(
-        self, record: VerificationRecord, variant: str
-    ) -> dict[str, np.ndarray[Any, Any]]:
+    def replicates(self, record: Record, variant: str) -> dict[str, np.ndarray[Any, Any]]:
         return {
-            "bootstrap_challenge_eer": record.metrics["challenge"]["eer"] + self.noise,
+            "bootstrap_challenge_eer": record.by_variant()["challenge"]["eer"] + self.noise,
             "bootstrap_design": np.array("d"),
             "bootstrap_seed": np.array(0),
             "bootstrap_speakers": np.array(self.speakers),
@@ -355,7 +354,7 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
     intervals = {"challenge": {"eer": (0.1, 0.2)}}
     results = replace(
         results,
-        verification=tuple(replace(r, speaker_intervals=intervals) for r in results.verification),
+        verification=tuple(scored(r, speaker_intervals=intervals) for r in results.verification),
     )
     data = ReportData(results, arrays=Drawn(1001, speakers))  # type: ignore[arg-type]
     tables = {t.name: t for t in system_tables(data, "M", "")}
@@ -368,7 +367,7 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
     assert f"{lazy} [" in dev["Lazy-informed"]
     low, high = map(float, dev["Lazy-informed"].split("[")[1].rstrip("]").split(", "))
     assert (low, high) == pytest.approx((mean - wide, mean + wide), abs=0.005)
-    first = replace(with_eer(results.verification[0], 0.97), n_target=100, n_nontarget=900)
+    first = scored(with_eer(results.verification[0], 0.97), n_target=100, n_nontarget=900)
     data = ReportData(with_first(results, first), arrays=Drawn(1001, 30))  # type: ignore[arg-type]
     withheld = {t.name: t for t in system_tables(data, "M", "")}["attacks"]
     assert withheld.groups[0][0][2] == ""
@@ -383,7 +382,7 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
 @pytest.mark.parametrize(("n_target", "noted"), [(19, True), (20, False), (None, False)])
 def test_linkability_of_few_targets_is_noted(n_target: int | None, noted: bool) -> None:
     results = with_intervals()
-    first = replace(results.verification[0], n_target=n_target)
+    first = scored(results.verification[0], n_target=n_target)
     tables = tables_of(with_first(results, first))
     with_note = {
         name
@@ -402,7 +401,7 @@ def test_rows_of_minimum_costs_that_tell_nothing_are_counted(
     first, second, *_ = results.verification
     half = dict.fromkeys(costs, 0.5)
     records = [
-        replace(r, metrics={"challenge": {**r.metrics["challenge"], **of}})
+        scored(r, metrics={"challenge": {**r.by_variant()["challenge"], **of}})
         for r, of in ((first, costs), (second, half))
     ]
     table = tables_of(replace(results, verification=tuple(records)))["min_dcf"]
@@ -429,7 +428,7 @@ def test_pitch_correlation_has_its_value_by_chance() -> None:
 def test_rows_without_a_value_are_counted() -> None:
     results = imported(B1, system="mine")
     records = [
-        replace(r, metrics={"challenge": {"linkability": 0.5}}, n_target=5 if few else 50)
+        scored(r, metrics={"challenge": {"linkability": 0.5}}, n_target=5 if few else 50)
         for r in results.verification
         for few in (r.condition.gender == "f",)
     ]
@@ -441,9 +440,9 @@ def test_rows_without_a_value_are_counted() -> None:
 def test_variants_that_print_differently() -> None:
     results = imported(ANON, protocol="vpc2022", system="M")
     first = results.verification[0]
-    same = {**first.metrics["challenge"], "min_dcf_0.01": 0.5, "min_dcf_0.001": 0.5}
+    same = {**first.by_variant()["challenge"], "min_dcf_0.01": 0.5, "min_dcf_0.001": 0.5}
     other = {**same, "linkability": 0.75, "cllr_min": same["cllr_min"] + 1e-9}
-    record = replace(
+    record = scored(
         first,
         metrics={"challenge": same, "exact": other},
         zebra_tag={"challenge": "C", "exact": "B"},
@@ -521,10 +520,10 @@ def all_different() -> Results:
     results = imported(ANON, ORIG, protocol="vpc2022", system="M")
     records = []
     for r in results.verification:
-        same = {**r.metrics["challenge"], "min_dcf_0.01": 0.5, "min_dcf_0.001": 0.5}
+        same = {**r.by_variant()["challenge"], "min_dcf_0.01": 0.5, "min_dcf_0.001": 0.5}
         metrics = {"challenge": same, "exact": {**same, "linkability": 0.0, "cllr": 0.0}}
         tags = {"challenge": "C", "exact": "C"}
-        records.append(replace(r, metrics=metrics, zebra_tag=tags))
+        records.append(scored(r, metrics=metrics, zebra_tag=tags))
     return replace(results, verification=tuple(records))
 
 
@@ -552,7 +551,7 @@ def test_latex_compiles_and_fits(case: str, style: str, tmp_path: Path) -> None:
 
 def test_rows_with_missing_trials_are_flagged() -> None:
     results = imported(B1)
-    first = replace(results.verification[0], trials_without_score=3, scores_without_trial=0)
+    first = scored(results.verification[0], trials_without_score=3, scores_without_trial=0)
     results = with_first(results, first)
     table = tables_of(results)["asv"]
     assert "*: 3 trials without a score and 0 scores without a trial left out" in table.caption

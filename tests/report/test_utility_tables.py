@@ -15,6 +15,8 @@ from support import (
     csv_rows,
     recognized,
     rows_record,
+    scored,
+    verification_record,
     with_facts,
     with_line,
     with_row,
@@ -41,7 +43,7 @@ from privacy_eval.report.table_formats import to_csv
 from privacy_eval.report.utility_tables import threshold_note, utility_tables
 from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.measurements import rows_of_values
-from privacy_eval.results.records import Results, VerificationRecord, line_of
+from privacy_eval.results.records import Results, line_of
 from privacy_eval.tree.conditions import recognition_conditions, trial_conditions
 
 PROTOCOL = load_protocol("vpc2024")
@@ -55,7 +57,7 @@ def results_of(values: Mapping[str, tuple[float, float | None, float | None]]) -
         for c in trial_conditions(PROTOCOL, MAIN, "_anon", system).values():
             if (c.split, c.attack_model) == ("test", "semi-informed"):
                 metrics = {"challenge": {"eer_speechbrain": eer, "eer": 0.01}}
-                verification.append(VerificationRecord(c, metrics, {}))
+                verification.append(verification_record(c, metrics))
         for d in recognition_conditions(PROTOCOL, ORIGINAL, "_anon", system).values():
             if (d.data_set, d.split, d.trial) == ("libri", "test", "anonymized") and wer:
                 line = WerLine(wer, *(None,) * 5, "asr/x", None, None)
@@ -130,7 +132,7 @@ def test_thresholds_within_an_interval_are_named() -> None:
 
 def with_interval(results: Results) -> Results:
     bounds = {"challenge": {"eer_speechbrain": (0.1, 0.2)}}
-    records = (replace(r, speaker_intervals=bounds) for r in results.verification)
+    records = (scored(r, speaker_intervals=bounds) for r in results.verification)
     return replace(results, verification=tuple(records))
 
 
@@ -233,7 +235,7 @@ def test_plane_has_the_points_of_both_values() -> None:
 def test_incomplete_systems_are_not_drawn() -> None:
     """e has the best EER, and would be on the front of EER and recall."""
     records = tuple(
-        replace(r, trials_without_score=int(r.condition.system == "e")) for r in FOUR.verification
+        scored(r, trials_without_score=int(r.condition.system == "e")) for r in FOUR.verification
     )
     data = data_of(replace(FOUR, verification=records))
     (drawing,) = figures(data)
@@ -334,7 +336,7 @@ def test_word_error_rates_without_interval_are_named_beside_scores_with_one() ->
         for r in results.recognition
     )
     bounds = {"challenge": {"eer_speechbrain": (0.1, 0.2)}}
-    scores = tuple(replace(r, speaker_intervals=bounds) for r in results.verification)
+    scores = tuple(scored(r, speaker_intervals=bounds) for r in results.verification)
     data = data_of(replace(results, verification=scores, recognition=rates))
     summary = main_results_table(data)
     assert [n for n in summary.notes if n.startswith("WER of b without interval")]
@@ -390,7 +392,7 @@ def test_the_plane_says_who_is_left_out_as_implausible() -> None:
     values = {"a": (0.12, 0.05, 0.6), "b": (0.3, 0.04, 0.5), "inverted": (0.9, 0.03, 0.7)}
     results = results_of(values)
     records = tuple(
-        replace(r, metrics={"challenge": {"eer_speechbrain": 0.9, "eer": 0.9}})
+        scored(r, metrics={"challenge": {"eer_speechbrain": 0.9, "eer": 0.9}})
         if r.condition.system == "inverted"
         else r
         for r in results.verification

@@ -148,7 +148,9 @@ def test_results_are_one_table(tmp_path: Any) -> None:
     results = pe.read_results(path)
     of_sets = table.select(**WHOLE, metric="eer", attack_model="ignorant")
     values = {
-        (r.condition.data_set, r.condition.split, r.condition.gender): r.metrics["challenge"]["eer"]
+        (r.condition.data_set, r.condition.split, r.condition.gender): r.by_variant()["challenge"][
+            "eer"
+        ]
         for r in results.verification
         if r.condition.attack_model == "ignorant"
     }

@@ -32,8 +32,8 @@ from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.measurements import rows_of_values
 from privacy_eval.results.record_caveats import today
 from privacy_eval.results.records import (
+    Record,
     Results,
-    RowsRecord,
     merge,
 )
 from privacy_eval.results.signature import comparability_notes
@@ -45,7 +45,7 @@ PROTOCOL = load_protocol("vpc2022")
 
 def recognized(
     values: Mapping[tuple[str, str, str], float], *, partial: bool = False
-) -> tuple[RowsRecord, ...]:
+) -> tuple[Record, ...]:
     """WER by system, data set and speech, on the test set."""
     return tuple(
         support.recognized(
@@ -123,7 +123,7 @@ def test_no_published_value_has_a_caveat() -> None:
             for (s, d, split, speech), wer in words.items()
         )
         emotion = tuple(
-            RowsRecord(
+            Record(
                 Condition(s, "", "ser", d, split, trial=speech), "emotion", rows_of_values(values)
             )
             for (s, d, split, speech), values in recalls.items()
@@ -145,11 +145,11 @@ def test_no_published_value_has_a_caveat() -> None:
 def test_recall_of_emotions_at_chance(
     original: float, anonymized: float, folds: tuple[float, ...], expected: dict[str, list[str]]
 ) -> None:
-    def record(speech: str, uar: float, folds: tuple[float, ...]) -> RowsRecord:
+    def record(speech: str, uar: float, folds: tuple[float, ...]) -> Record:
         c = Condition("S", "", "ser", "IEMOCAP", "test", trial=speech)
         values = {"uar": uar, **dict.fromkeys(("acc_ang", "acc_hap", "acc_neu", "acc_sad"), uar)}
         of_folds = ({"metric": "uar", "value": u, "fold": str(n)} for n, u in enumerate(folds))
-        return RowsRecord(c, "emotion", (*rows_of_values(values), *of_folds))
+        return Record(c, "emotion", (*rows_of_values(values), *of_folds))
 
     records = record(ORIGINAL, original, folds), record(ANONYMIZED, anonymized, ())
     found = caveats(Results(load_protocol("vpc2024"), emotion=records))

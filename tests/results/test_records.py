@@ -9,7 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ANON, B1, B2, MODELS_2022, ORIG, changed_protocol, csv_rows, imported, models_of
+from support import (
+    ANON,
+    B1,
+    B2,
+    MODELS_2022,
+    ORIG,
+    changed_protocol,
+    csv_rows,
+    imported,
+    metrics_of,
+    models_of,
+    put_value,
+)
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import METRICS
@@ -28,13 +40,13 @@ Plain = dict[str, Any]
 Place = tuple[str | int, ...]
 
 PRINTED: dict[Place, Callable[[float], str]] = {
-    ("metrics", "challenge", "eer"): lambda v: f"{100 * v:.4g}",
-    ("metrics", "challenge", "cllr_min"): lambda v: f"{v:.3f}",
-    ("metrics", "challenge", "cllr"): lambda v: f"{v:.3f}",
-    ("metrics", "challenge", "rocch_eer"): lambda v: f"{100 * v:.3f}",
-    ("metrics", "challenge", "linkability"): lambda v: f"{v:.6f}",
-    ("metrics", "challenge", "zebra_population"): lambda v: f"{v:.3f}",
-    ("metrics", "challenge", "zebra_individual"): lambda v: f"{v:.3f}",
+    ("rows", "eer"): lambda v: f"{100 * v:.4g}",
+    ("rows", "cllr_min"): lambda v: f"{v:.3f}",
+    ("rows", "cllr"): lambda v: f"{v:.3f}",
+    ("rows", "rocch_eer"): lambda v: f"{100 * v:.3f}",
+    ("rows", "linkability"): lambda v: f"{v:.6f}",
+    ("rows", "zebra_population"): lambda v: f"{v:.3f}",
+    ("rows", "zebra_individual"): lambda v: f"{v:.3f}",
     ("rows", "wer"): lambda v: f"{100 * v:.2f}",
     ("rows", "pitch_correlation_mean"): lambda v: f"{v:.4f}",
     ("rows", "pitch_correlation_std"): lambda v: f"{v:.4f}",
@@ -160,7 +172,7 @@ def test_one_number_changed_changes_that_number(
         before = tokens(to_results_txt(_stored(tmp_path, {**alone, kind: [record]}), "B1", folder))
         for place in numbers(record):
             changed = copy.deepcopy(record)
-            value = other(place, at(record, place))
+            value = other(named(record, place), at(record, place))
             put(changed, place, value)
             stored = _stored(tmp_path, {**alone, kind: [changed]})
             after = tokens(to_results_txt(stored, "B1", folder))
@@ -180,16 +192,17 @@ def test_one_number_changed_changes_that_number(
 def test_infinite_values(metric: str, tmp_path: Path) -> None:
     """`inf` in JSON is the string; in results.txt a word that reads back."""
     plain = document(imported(ANON, protocol="vpc2022"))
-    plain["verification"][0]["metrics"]["challenge"][metric] = "inf"
+    put_value(plain["verification"][0], metric, "inf")
     if metric == "zebra_individual":
-        plain["verification"][0]["zebra_tag"]["challenge"] = "F"
+        rows = plain["verification"][0]["rows"]
+        next(row for row in rows if row["metric"] == metric)["tag"] = "F"
     stored = _stored(tmp_path, plain)
-    assert stored.verification[0].metrics["challenge"][metric] == float("inf")
-    assert document(stored)["verification"][0]["metrics"]["challenge"][metric] == "inf"
+    assert stored.verification[0].by_variant()["challenge"][metric] == float("inf")
+    assert metrics_of(document(stored)["verification"][0])["challenge"][metric] == "inf"
     text = to_results_txt(stored, "B1", "")
     assert text.count("inf") == 1
     again = import_results_txt(text, "r", stored.protocol, system="B1")
-    assert again.verification[0].metrics == stored.verification[0].metrics
+    assert again.verification[0].by_variant() == stored.verification[0].by_variant()
 
 
 @pytest.mark.parametrize("value", ["inf", "-inf", -0.5, 1.5])
@@ -198,7 +211,7 @@ def test_infinite_values(metric: str, tmp_path: Path) -> None:
 )
 def test_values_out_of_range_are_refused(metric: str, value: object, tmp_path: Path) -> None:
     plain = document(imported(ANON, protocol="vpc2022"))
-    plain["verification"][0]["metrics"]["challenge"][metric] = value
+    put_value(plain["verification"][0], metric, value)
     with pytest.raises(PrivacyEvalError, match=f"{metric}: .* is not within 0 to"):
         _stored(tmp_path, plain)
 
@@ -233,8 +246,8 @@ def altered(kind: str, **entries: object) -> Callable[[Plain], object]:
     return lambda d: d[kind][0].update(entries)
 
 
-def fact(**entries: object) -> Callable[[Plain], object]:
-    return lambda d: d["recognition"][0]["facts"].update(entries)
+def fact(kind: str, **entries: object) -> Callable[[Plain], object]:
+    return lambda d: d[kind][0].setdefault("facts", {}).update(entries)
 
 
 def row_of(kind: str, **entries: object) -> Callable[[Plain], object]:
@@ -242,7 +255,11 @@ def row_of(kind: str, **entries: object) -> Callable[[Plain], object]:
 
 
 def metric(**entries: object) -> Callable[[Plain], object]:
-    return lambda d: d["verification"][0]["metrics"]["challenge"].update(entries)
+    def change(plain: Plain) -> None:
+        for name, value in entries.items():
+            put_value(plain["verification"][0], name, value)
+
+    return change
 
 
 MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
@@ -251,8 +268,8 @@ MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
     "missing kind": (lambda d: d.pop("utility"), "entry 'utility' is missing"),
     "unknown entry": (altered("verification", foo=1), r"unknown entry 'foo'"),
     "unknown entry on top": (lambda d: d.update(foo=1), r"unknown entry 'foo'"),
-    "text for a number": (metric(eer="5"), r"metrics.challenge.eer: expected a number, found '5'"),
-    "fraction of a word": (fact(n_words=1.5), "words: expected a whole number"),
+    "text for a number": (metric(eer="5"), "value: expected a number, found '5'"),
+    "fraction of a word": (fact("recognition", n_words=1.5), "words: expected a whole number"),
     "record is text": (lambda d: d["verification"].insert(0, "x"), "expected a mapping, found 'x'"),
     "former format": (
         lambda d: d.update(format="privacy_eval results 4"),
@@ -263,18 +280,18 @@ MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
     "no protocol": (lambda d: d.pop("protocol"), "entry 'protocol' is missing"),
     "invalid protocol": (lambda d: d["protocol"].update(splits=[]), "splits must not be empty"),
     "unknown in protocol": (lambda d: d["protocol"].update(x=1), "protocol: unknown entry 'x'"),
-    "a number too large": (metric(eer=10**400), "eer: expected a finite number"),
-    "a negative rate": (metric(eer=-0.01), "B1 ASV-.*: challenge eer: -0.01 is not within 0 to 1"),
+    "a number too large": (metric(eer=10**400), "value: a number is too large"),
+    "a negative rate": (metric(eer=-0.01), "B1 ASV-.*: eer: -0.01 is not within 0 to 1"),
     "a rate above one": (metric(rocch_eer=1e300), r"rocch_eer: 1e\+300 is not within 0 to 1"),
-    "a negative cost": (metric(cllr=-1), "challenge cllr: -1 is not within 0 to inf"),
+    "a negative cost": (metric(cllr=-1), "cllr: -1 is not within 0 to inf"),
     "a disclosure above all": (metric(zebra_population=0.73), "zebra_population: 0.73 is not with"),
-    "no targets": (altered("verification", n_target=0), "n_target: 0 is less than 1"),
-    "fewer than none": (altered("verification", trials_without_score=-3), "-3 is less than 0"),
+    "no targets": (fact("verification", n_target=0), "n_target: 0 is less than 1"),
+    "fewer than none": (fact("verification", trials_without_score=-3), "-3 is less than 0"),
     "bounds the wrong way round": (
-        altered("verification", eer_interval_if_independent=[0.2, 0.1]),
+        fact("verification", eer_interval_if_independent=[0.2, 0.1]),
         r"expected an interval \[low, high\] with low <= high",
     ),
-    "words below none": (fact(n_words=-1), "words: -1 is less than 0"),
+    "words below none": (fact("recognition", n_words=-1), "words: -1 is less than 0"),
     "a negative WER": (
         altered("recognition", rows=[{"metric": "wer", "value": -0.5}]),
         "wer: -0.5 is not within 0",
@@ -295,7 +312,7 @@ def test_a_malformed_store_is_refused(
     assert str(caught.value).startswith(f"{path}: ")
 
 
-NAN = re.sub(r'"eer": [\d.]+', '"eer": NaN', to_json(imported(B1)), count=1).encode()
+NAN = re.sub(r'"value": [\d.]+', '"value": NaN', to_json(imported(B1)), count=1).encode()
 
 
 @pytest.mark.parametrize(
@@ -332,14 +349,10 @@ UNPLACED: dict[str, Callable[[Plain], object]] = {
     "voice similarity of one number": lambda d: d["similarity"][0]["rows"].pop(),
     "voice similarity of none": altered("similarity", rows=[]),
     "pitch without its values": altered("utility", rows=[]),
-    "an interval of three": altered(
-        "verification", speaker_intervals={"challenge": {"eer": [0.1, 0.2, 0.3]}}
-    ),
-    "intervals of one metric only": altered(
-        "verification", speaker_intervals={"challenge": {"eer": [0.1, 0.2]}}
-    ),
-    "a second variant of one metric only": lambda d: d["verification"][0]["metrics"].update(
-        exact={"eer": 0.1}
+    "an interval without an end": row_of("verification", low=0.1),
+    "intervals of one metric only": row_of("verification", low=0.1, high=0.2),
+    "a second variant of one metric only": lambda d: put_value(
+        d["verification"][0], "eer", 0.1, "exact"
     ),
 }
 
@@ -481,7 +494,7 @@ def test_csv_has_a_line_for_every_number() -> None:
     rows = csv_rows(to_csv(results))
     plain = document(results)
     wanted = sum(
-        place[0] == "metrics" or place[-1] == "value"
+        place[-1] == "value"
         for kind in KINDS
         for record in plain[kind]
         for place in numbers(record)

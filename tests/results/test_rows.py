@@ -1,10 +1,9 @@
 """What a record holds beside its metrics becomes rows: numbers written by hand are found again."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from support import B1, imported
+from support import B1, imported, scored
 
 from privacy_eval.metrics.groups import (
     Disparities,
@@ -26,7 +25,7 @@ COUNTS = {"n_target": 90, "n_nontarget": 900, "n_speakers": 7}
 
 def rows(of: dict[str, Any], **wanted: object) -> list[dict[str, Any]]:
     """The rows of a record that holds these, too."""
-    record = replace(imported(B1).verification[-1], **of)
+    record = scored(imported(B1).verification[-1], **of)
     return measurements_of([record]).select(**wanted).to_rows()
 
 
@@ -35,7 +34,7 @@ def rows(of: dict[str, Any], **wanted: object) -> list[dict[str, Any]]:
     [
         ({"sessions": {"other": TargetStratum(VALUES, INTERVALS)}}, {"session": "other"}),
         (
-            {"groups": {"accent": {"us": GroupSummary(VALUES, VALUES, VALUES, INTERVALS)}}},
+            {"groups": {"accent": {"us": GroupSummary(VALUES, INTERVALS)}}},
             {"group_by": "accent", "group": "us"},
         ),
     ],
@@ -48,14 +47,14 @@ def test_values_of_some_trials_have_their_counts_and_intervals(
     assert {*numbers} == OF_VALUES and len(numbers) == 3
     for row in found:
         assert row["variant"] == "exact" and COUNTS.items() <= row.items()
-    record = replace(imported(B1).verification[-1], **of)
+    record = scored(imported(B1).verification[-1], **of)
     of_sets = [row for row in rows_of(record) if not row.keys() & place.keys()]
     assert list(rows_of(record, whole=True)) == of_sets and of_sets
 
 
 def test_the_test_of_a_group_is_a_difference_to_the_others() -> None:
     test = GroupTest(-0.05, 0.02, 0.012)
-    of = {"groups": {"accent": {"us": GroupSummary(VALUES, VALUES, VALUES, test=test)}}}
+    of = {"groups": {"accent": {"us": GroupSummary(VALUES, test=test)}}}
     (row,) = rows(of, against="others")
     assert (row["metric"], row["value"], row["se"], row["p"]) == ("eer", -0.05, 0.02, 0.012)
 
@@ -72,7 +71,7 @@ def test_error_rates_of_groups_name_both_groups_and_the_threshold() -> None:
     matches = FalseMatches(1.5, names, matrix, (0.1, 0.3, 0.2))
     gaps = Disparities(0.01, 0.2, 2.0, 3.0, 0.895, None, None, None, None, None)
     errors = GroupErrors(counts, {"0.01": matches}, {"0.01": gaps})
-    found = rows({"group_errors": {"accent": errors}}, group_by="accent", threshold="0.01")
+    found = rows({"group_errors": {"accent": errors}}, group_by="accent", threshold=0.01)
     rates = {
         (r["group"], r["against_group"]): (r.get("value"), r["n_nontarget"])
         for r in found

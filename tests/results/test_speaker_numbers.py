@@ -16,7 +16,7 @@ from privacy_eval.report.tables_and_report import Publication
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.outputs import output_files
 from privacy_eval.results.records import (
-    RECORD_KINDS,
+    KINDS,
     Results,
     merge,
 )
@@ -189,7 +189,7 @@ def test_a_public_report_of_two_keys_is_numbered_by_both(tmp_path: Path) -> None
                 replace(r, condition=replace(r.condition, system=name))
                 for r in getattr(named, kind)
             )
-            for kind in RECORD_KINDS
+            for kind in KINDS
         }
         results = numbered(replace(named, **records), tmp_path / name)
         write_outputs(results, tmp_path / name)

@@ -189,7 +189,7 @@ def shown(results_json: Path, **options: Any) -> Any:
 def test_report_tables_and_plane_show_measures(measured: Tree) -> None:
     plain = json.loads((measured.out / "results.json").read_text())
     for record in plain["verification"]:  # values of few trials are in no figure
-        record |= {"n_target": 500, "n_nontarget": 50_000}
+        record["facts"] |= {"n_target": 500, "n_nontarget": 50_000}
     many = measured.out / "many.json"
     many.write_text(json.dumps(plain))
     data = shown(many, utility=("dnsmos_ovrl", "per_original"))

@@ -41,7 +41,7 @@ from privacy_eval.report.system_tables import system_tables
 from privacy_eval.results.arrays import with_differences
 from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
-from privacy_eval.results.records import Results, VerificationRecord, merge
+from privacy_eval.results.records import Record, Results, merge
 from privacy_eval.stages.collect import collect
 from privacy_eval.stages.options import MetricOptions
 from privacy_eval.stages.privacy_metrics import evaluate_tree
@@ -241,7 +241,7 @@ class Replicates:
     ) -> None:
         self.eers, self.seeds, self.times = eers, seeds or {}, times
 
-    def replicates(self, record: VerificationRecord, variant: str) -> dict[str, Any]:
+    def replicates(self, record: Record, variant: str) -> dict[str, Any]:
         attacker = record.condition.attacker
         return {
             f"bootstrap_{variant}_eer": np.tile(self.eers[attacker], self.times),

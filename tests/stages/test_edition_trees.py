@@ -48,7 +48,7 @@ def eers(results: Results, system: str, asv_model: str) -> Rows:
     return {
         (c.data_set, c.split, c.gender, WORDS[c.enrollment], WORDS[c.trial], rounded(eer))
         for v in results.verification
-        for c, eer in [(v.condition, v.metrics["challenge"]["eer_speechbrain"])]
+        for c, eer in [(v.condition, v.by_variant()["challenge"]["eer_speechbrain"])]
         if (c.system, c.asv_model) == (system, asv_model)
     }
 

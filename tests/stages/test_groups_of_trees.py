@@ -99,18 +99,16 @@ def test_records_have_the_values_of_each_group(tree: GroupedTree) -> None:
     for accent in "ab":
         rows = np.array([e == t == accent for e, t in zip(enrolled, tested, strict=True)])
         target, nontarget = rows & trials.is_target, rows & ~trials.is_target
-        within = record.groups["accent"][accent].within
-        assert (within.n_target, within.n_nontarget) == (target.sum(), nontarget.sum())
+        place = {"group_by": "accent", "group": accent, "against": None}
+        within = record.find("eer", **place)
+        assert (within["n_target"], within["n_nontarget"]) == (target.sum(), nontarget.sum())
         scores = TrialScores(trials.score[target], trials.score[nontarget])
-        assert within.eer == kaldi_eer(scores).value
-        assert set(record.groups["accent"][accent].intervals) >= {"eer", "rank1"}
+        assert within["value"] == kaldi_eer(scores).value
+        assert "low" in within and "low" in record.find("rank1", **place)
 
 
 def test_false_matches_by_loops(tree: GroupedTree) -> None:
     """Rates at the thresholds of all nontargets, counted one by one."""
-    results = read_results(tree.root / "out/results.json")
-    record = next(r for r in results.verification if r.condition.name == SET)
-    errors = record.group_errors["accent"]
     accent_of = {s: "ab"[i % 2] for i, s in enumerate(SPEAKERS)}
     folder = next((tree.root / "exp").glob(f"**/{SET}"))
     scored = [line.split() for line in (folder / "scores").read_text().splitlines()]
@@ -122,51 +120,45 @@ def test_false_matches_by_loops(tree: GroupedTree) -> None:
         for row in csv_rows(tree.root / "out/results.csv")
         if row["name"] == SET
     }
-    for rate, matches in errors.false_match.items():
+    for rate in ("0.01", "0.1"):
         threshold = nontargets[int(float(rate) * len(nontargets))]
-        assert matches.threshold == threshold
+        rates: dict[tuple[str, ...], float] = {}
         for one in "ab":
             missed = [s <= threshold for e, t, s in trials if e == t and accent_of[e] == one]
-            assert matches.fnmr["ab".index(one)] == sum(missed) / len(missed)
+            rates[(one,)] = sum(missed) / len(missed)
+            assert float(rows["fnmr", rate, one, ""]["value"]) == rates[(one,)]
             for other in "ab":
                 cell = [
                     s > threshold
                     for e, t, s in trials
                     if e != t and (accent_of[e], accent_of[t]) == (one, other)
                 ]
-                assert errors.n_nontarget[one][other] == len(cell)
-                assert matches.fmr_matrix[one][other] == sum(cell) / len(cell)
                 row = rows["fmr", rate, one, other]
-                assert float(row["value"]) == matches.fmr_matrix[one][other]
+                rates[one, other] = sum(cell) / len(cell)
+                assert float(row["value"]) == rates[one, other]
                 assert int(row["n_nontarget"]) == len(cell)
-        within = [matches.fmr_matrix[g][g] or 0.0 for g in "ab"]
-        gap = (max(within) - min(within), max(f or 0 for f in matches.fnmr) - min(matches.fnmr))
-        disparities = errors.disparities[rate]
-        assert disparities.fdr == pytest.approx(1 - sum(gap) / 2, abs=1e-12)
-        assert float(rows["fdr", rate, "", ""]["value"]) == disparities.fdr
+        pairs = ([rates[g, g] for g in "ab"], [rates[(g,)] for g in "ab"])
+        fdr = 1 - sum(max(of) - min(of) for of in pairs) / 2
+        assert float(rows["fdr", rate, "", ""]["value"]) == pytest.approx(fdr, abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "message"),
+    ("metric", "change", "message"),
     [
-        (("n_nontarget", "a", "b"), -1, "less than 0"),
-        (("false_match", "0.01", "fmr_matrix", "a", "b"), 1.5, "not within 0 to 1"),
-        (("false_match", "0.01", "fmr_matrix", "a"), {"a": 0.1}, "every pair"),
-        (("false_match", "0.01", "groups"), ["a", "c"], "all groups"),
-        (("false_match", "0.1", "fnmr"), [0.1], "all groups"),
-        (("disparities", "0.1", "fdr"), 0.123, "contradict"),
-        (("disparities", "0.1"), None, "contradict"),
-        (("disparities",), {}, "two rates"),
+        ("fmr", {"n_nontarget": -1}, "less than 0"),
+        ("fmr", {"value": 1.5}, "not within 0 to 1"),
+        ("fmr", {"against_group": "c"}, "every pair"),
+        ("fnmr", {"group": "c"}, "every pair"),
+        ("fdr", {"value": 0.123}, "contradict"),
+        ("fdr", {"metric": "garbage"}, "unknown metric"),
     ],
 )
 def test_wrong_false_matches_are_refused(
-    tree: GroupedTree, tmp_path: Path, path: tuple[str, ...], value: object, message: str
+    tree: GroupedTree, tmp_path: Path, metric: str, change: dict[str, object], message: str
 ) -> None:
     plain = json.loads((tree.root / "out/results.json").read_text())
-    entry = plain["verification"][0]["group_errors"]["accent"]
-    for name in path[:-1]:
-        entry = entry[name]
-    entry[path[-1]] = value
+    rows = plain["verification"][0]["rows"]
+    next(row for row in rows if row["metric"] == metric and "threshold" in row).update(change)
     changed = tmp_path / "results.json"
     changed.write_text(json.dumps(plain))
     with pytest.raises(PrivacyEvalError, match=rf"results\.json.*{message}"):
@@ -195,8 +187,9 @@ def test_tables_and_report(tree: GroupedTree) -> None:
     assert cli("report", *results, "--out", tree.root / "report.html").code == 0
     html = (tree.root / "report.html").read_text()
     assert "Groups of speakers" in html
-    groups = read_results(tree.root / "out/results.json").verification[0].groups["accent"]
-    assert all(of.test is not None for of in groups.values())
+    record = read_results(tree.root / "out/results.json").verification[0]
+    tested = record.measurements.select(group_by="accent", against="others")
+    assert len(tested) == len(tested.values("group")) == 2
     assert "By accent, the largest difference" in html
 
 
@@ -236,7 +229,8 @@ def test_results_do_not_hold_outdated_groups(tmp_path: Path) -> None:
     assert tree.verb("collect").code == 1
     assert tree.verb("privacy-metrics").code == tree.verb("collect", "--allow-missing").code == 0
     record = read_results(tree.root / "out/results.json").verification[0]
-    assert [of.within.n_speakers for of in record.groups["accent"].values()] == [3, 3]
+    within = record.measurements.select(metric="eer", group_by="accent", against=None)
+    assert [*within["n_speakers"]] == [3, 3]
 
 
 @pytest.mark.parametrize(
@@ -264,8 +258,8 @@ def test_tiny_groups_and_a_single_one(tmp_path: Path, size: int) -> None:
     assert tree.verb("collect", "--allow-missing").code == 0
     results = ("--results", tree.root / "out/results.json")
     for record in read_results(tree.root / "out/results.json").verification:
-        assert {*record.group_errors["accent"].disparities.values()} == {None}
-        assert all(of.test is None for of in record.groups["accent"].values())
+        rows = record.measurements.select(group_by="accent")
+        assert not len(rows.select(metric="fdr")) and not len(rows.select(against="others"))
     assert cli("tables", *results, "--formats", "txt", "--out", tree.root / "tables").code == 0
     assert not list((tree.root / "tables").rglob("*_disparities*"))
     # The matrix of eight groups is in files only.

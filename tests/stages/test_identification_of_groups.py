@@ -18,7 +18,7 @@ from support import (
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.results.json_store import read_results
-from privacy_eval.results.records import RowsRecord, galleries
+from privacy_eval.results.records import Record, galleries
 
 STAGES = ("asv-scores", "privacy-metrics", "similarity", "identification", "collect")
 #: One speaker of b; s4 is in no group.
@@ -36,11 +36,11 @@ def _tree(tmp_path_factory: pytest.TempPathFactory) -> SpeechTree:
     return tree
 
 
-def records(tree: SpeechTree) -> list[RowsRecord]:
+def records(tree: SpeechTree) -> list[Record]:
     return list(read_results(tree.root / "exp/privacy_eval/results.json").identification)
 
 
-def of_groups(record: RowsRecord, column: str) -> dict[str, list[Any]]:
+def of_groups(record: Record, column: str) -> dict[str, list[Any]]:
     """The rows of groups, by name."""
     rows = record.measurements.select(group_by=column).groups("group")
     return {name: of for (name,), of in rows.items()}

@@ -16,7 +16,9 @@ import pytest
 from support import (
     Tree,
     cli,
+    intervals_of,
     lines_to,
+    metrics_of,
     models_of,
     ok,
     score_lines,
@@ -84,9 +86,9 @@ def test_a_record_holds_metrics_counts_and_digests(tree: Tree) -> None:
     paired = pair(read_scores(scores), read_trials(key))
     trials = TrialScores.from_labels(paired.score, paired.is_target)
     for variant in ("challenge", "exact"):
-        assert record["metrics"][variant] == score_metrics(trials, variant=variant)
-        assert list(record["metrics"][variant]) == list(of_kind("scores"))
-    assert (record["n_target"], record["n_nontarget"]) == (12, 36)
+        assert metrics_of(record)[variant] == score_metrics(trials, variant=variant)
+        assert list(metrics_of(record)[variant]) == list(of_kind("scores"))
+    assert (record["facts"]["n_target"], record["facts"]["n_nontarget"]) == (12, 36)
     assert (record["system"], record["condition"], record["attack_model"]) == (
         "now",
         O_A,
@@ -106,9 +108,9 @@ def test_a_record_holds_metrics_counts_and_digests(tree: Tree) -> None:
         },
         "options": {"bootstrap": 0, "seed": 0, "allow_missing": False},
     }
-    low, high = record["eer_interval_if_independent"]
-    assert low <= record["metrics"]["exact"]["eer"] <= high
-    assert record["speaker_intervals"] == {}
+    low, high = record["facts"]["eer_interval_if_independent"]
+    assert low <= metrics_of(record)["exact"]["eer"] <= high
+    assert intervals_of(record) == {}
 
 
 def test_curves_stand_beside_the_record(tree: Tree) -> None:
@@ -121,7 +123,7 @@ def test_curves_stand_beside_the_record(tree: Tree) -> None:
     assert np.all(curves["ece_minimum"] <= curves["ece_actual"] + 1e-12)
     at_even_odds = np.interp(0.0, priors, curves["ece_minimum"])
     record = json.loads(record_of(tree, O_O).read_text())
-    assert at_even_odds == pytest.approx(record["metrics"]["exact"]["cllr_min"], abs=1e-3)
+    assert at_even_odds == pytest.approx(metrics_of(record)["exact"]["cllr_min"], abs=1e-3)
     assert curves["linkability_edges"].size == curves["linkability_local"].size + 1
 
 
@@ -320,11 +322,17 @@ def test_what_is_left_out_is_recorded(tree: Tree) -> None:
     assert "1 scores without a trial" in failure
     assert run(tree, options=MetricOptions(allow_missing=True)).failed == {}
     record = json.loads(record_of(tree, O_A).read_text())
-    assert (record["trials_without_score"], record["scores_without_trial"]) == (2, 1)
+    assert (record["facts"]["trials_without_score"], record["facts"]["scores_without_trial"]) == (
+        2,
+        1,
+    )
     assert record["provenance"]["options"]["allow_missing"] is True
-    assert record["n_target"] + record["n_nontarget"] == 46
+    assert record["facts"]["n_target"] + record["facts"]["n_nontarget"] == 46
     whole = json.loads(record_of(tree, O_O).read_text())
-    assert (whole["trials_without_score"], whole["scores_without_trial"]) == (0, 0)
+    assert (whole["facts"]["trials_without_score"], whole["facts"]["scores_without_trial"]) == (
+        0,
+        0,
+    )
     write_outputs(collected(tree), tree.root / "out")
     (line,) = (tree.root / "out/left_out.txt").read_text().splitlines()
     assert line.startswith("now: trials of 1 condition ")
@@ -342,7 +350,7 @@ def test_ids_that_differ_by_rule(tree: Tree) -> None:
     assert "--ids strip-extension" in failure
     bridged = run(tree, options=MetricOptions(ids=("strip-extension",)))
     assert bridged.failed == {} and set(bridged.made) == NAMES
-    assert json.loads(record_of(tree, O_A).read_text())["metrics"] == whole["metrics"]
+    assert metrics_of(json.loads(record_of(tree, O_A).read_text())) == metrics_of(whole)
 
 
 def test_what_was_not_evaluated_is_left_out(tree: Tree) -> None:
@@ -363,16 +371,16 @@ def test_intervals_of_the_bootstrap(tree: Tree) -> None:
     run(tree, options=MetricOptions(bootstrap=20, seed=1))
     record = json.loads(record_of(tree, A_A).read_text())
     for variant in ("challenge", "exact"):
-        assert list(record["speaker_intervals"][variant]) == list(of_kind("scores"))
-        for low, high in record["speaker_intervals"][variant].values():
+        assert list(intervals_of(record)[variant]) == list(of_kind("scores"))
+        for low, high in intervals_of(record)[variant].values():
             assert float(low) <= float(high)
     assert record["provenance"]["options"] == {"bootstrap": 20, "seed": 1, "allow_missing": False}
     assert record["provenance"]["inputs"]["utt2spk"]["path"] == "data/libri_dev_trials_f/utt2spk"
     other = run(tree, "other", MetricOptions(bootstrap=20, seed=2))
     assert other.failed == {}
     changed = json.loads(record_of(tree, A_A, "other").read_text())
-    assert changed["speaker_intervals"] != record["speaker_intervals"]
-    assert changed["metrics"] == record["metrics"]
+    assert intervals_of(changed) != intervals_of(record)
+    assert metrics_of(changed) == metrics_of(record)
 
 
 def test_speakers_that_change_meanwhile_are_those_of_the_digest(tree: Tree) -> None:
@@ -544,7 +552,7 @@ def test_scores_in_another_order_give_the_same_metrics(tree: Tree) -> None:
     path.write_text("\n".join(sorted(path.read_text().splitlines(), reverse=True)) + "\n")
     run(tree)
     after = json.loads(record_of(tree, O_A).read_text())
-    assert after["metrics"] == before["metrics"]
+    assert metrics_of(after) == metrics_of(before)
     assert after["provenance"] != before["provenance"]
     assert score_lines("a") != score_lines("b")
 

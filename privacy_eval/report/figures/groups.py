@@ -78,7 +78,7 @@ def _eers(data: ReportData, system: str, column: str) -> tuple[str, list[_Row]]:
     split, records = _attacked(data, data.results.verification, system, column)
     rows = []
     for r in records:
-        place = {"metric": "eer", "group_by": column, "against_group": None, "against": None}
+        place = {"metric": "eer", "group_by": column, "group": PRESENT, "against": None}
         groups = {
             row["group"]: (row["value"], interval_of(row) or ())
             for row in measurements_of([r]).select(**place)
@@ -97,7 +97,7 @@ def _linkage(data: ReportData, system: str, column: str) -> tuple[str, list[_Row
     split, records = _attacked(data, data.results.identification, system, column)
     rows = []
     for r in records:
-        of_column = r.measurements.select(group_by=column, gallery=PRESENT)
+        of_column = r.measurements.select(group_by=column, group=PRESENT, gallery=PRESENT)
         first = {name: found[0] for (name,), found in of_column.groups("group").items()}
         if first:
             size = next(iter(first.values()))["gallery"]
@@ -118,7 +118,7 @@ def _words(data: ReportData, system: str, column: str) -> tuple[str, list[_Row]]
     for r in records:
         c = r.condition
         if (c.system, c.split) == (system, split) and c.trial != ORIGINAL:
-            rates = r.measurements.select(group_by=column, value=PRESENT)
+            rates = r.measurements.select(group_by=column, group=PRESENT, value=PRESENT)
             groups = {row["group"]: (row["value"], interval_of(row) or ()) for row in rates}
             words = (titles[c.data_set], recognizer(r.facts, protocol))
             whole = r.find("wer", group_by=None)

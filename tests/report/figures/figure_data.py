@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from support import verification_record
 
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import VARIANTS, TrialScores, score_metrics, zebra_tag
@@ -18,7 +19,7 @@ from privacy_eval.protocol.published import load_published_results
 from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.record_files import read_record, record_content
-from privacy_eval.results.records import Results, VerificationRecord
+from privacy_eval.results.records import Record, Results
 from privacy_eval.tree.conditions import Condition
 
 CONFIG = load_protocol("vpc2020")
@@ -61,7 +62,7 @@ def record_of(
     *,
     gender: str = "f",
     without: Sequence[str] = (),
-) -> VerificationRecord:
+) -> Record:
     """A record on disk, beside a results.json in `folder`."""
     model = next(a for a in CONFIG.attack_models if a.id == attack)
     metrics = {v: score_metrics(scores, variant=v) for v in VARIANTS}
@@ -71,16 +72,17 @@ def record_of(
         system, "", name, "libri", "test", gender, model.enrollment, model.trial, model.asv_model,
         attack, "enrolls", "trials",
     )  # fmt: skip
-    record = VerificationRecord(condition, metrics, tags, scores.n_target, scores.n_nontarget)
+    counts = {"n_target": scores.n_target, "n_nontarget": scores.n_nontarget}
+    record = verification_record(condition, metrics, zebra_tag=tags, **counts)
     path = folder / "records" / digest(system.encode()) / f"{name}.json"
     arrays = {k: v for k, v in score_curves(scores).items() if k not in without}
     path.parent.mkdir(parents=True, exist_ok=True)
     for file, content in record_content(path, record, arrays).items():
         file.write_bytes(content)
-    return read_record(path, VerificationRecord)
+    return read_record(path)
 
 
-def data_of_records(folder: Path, records: Iterable[VerificationRecord]) -> ReportData:
+def data_of_records(folder: Path, records: Iterable[Record]) -> ReportData:
     results = Results(CONFIG, tuple(records))
     path = folder / "results.json"
     path.write_text(to_json(results))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from figure_data import CONFIG, ODD, PUBLISHED_EER, data_of, simulated
 from latex_support import compiled
-from support import Galleries, rows_record, side_by_side
+from support import Galleries, rows_record, scored, side_by_side
 
 from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics.amount import Amount, AmountCurve
@@ -25,9 +25,8 @@ from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.page import Section
 from privacy_eval.report.sections import report_sections
 from privacy_eval.results.records import (
+    Record,
     Results,
-    RowsRecord,
-    VerificationRecord,
     facts_of_line,
 )
 from privacy_eval.tree.conditions import Condition
@@ -53,7 +52,7 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
     """Data of each kind of figure."""
     curves = simulated(tmp_path_factory.mktemp("curves"), {ODD: 0.0, "K2": 1.0})
     place = Condition(ODD, "", "t", "libri", "test", "f", asv_model="original")
-    record = RowsRecord(place, "similarity", (), curves="a.npz")
+    record = Record(place, "similarity", (), curves="a.npz")
     matrices = ReportData(Results(CONFIG, similarity=(record,)), arrays=Matrices())  # type: ignore[arg-type]
     conditions = [r.condition for r in curves.results.verification]
     galleries = ReportData(
@@ -93,7 +92,7 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
     }
 
 
-def with_amounts(condition: Condition) -> RowsRecord:
+def with_amounts(condition: Condition) -> Record:
     """Rates of tests of three lengths and their seconds, of one without interval or EER."""
     lengths = (
         Amount(1, 60, 4, 0.4, 0.2, (0.3, 0.5), (0.1, 0.3), 6.5),
@@ -104,15 +103,15 @@ def with_amounts(condition: Condition) -> RowsRecord:
     return rows_record("amounts", condition, rows, averaged="scores", n_enrolled=6)
 
 
-def with_groups(record: VerificationRecord) -> VerificationRecord:
+def with_groups(record: Record) -> Record:
     """A record with values of groups with odd names, one of them without an EER."""
     of = GroupValues(9, 9, 3, 0.3, 0.8, 0.1, 0.4)
     groups = {
-        ODD: GroupSummary(of, of, of, {"eer": (0.2, 0.4)}),
-        "b": GroupSummary(of, of, of),
-        "c": GroupSummary(*[GroupValues(3, 0, 1)] * 3),
+        ODD: GroupSummary(of, {"eer": (0.2, 0.4)}),
+        "b": GroupSummary(of),
+        "c": GroupSummary(GroupValues(3, 0, 1)),
     }
-    return replace(record, groups={"accent": groups})
+    return scored(record, groups={"accent": groups})
 
 
 def test_groups_of_other_rates_are_drawn(data: dict[str, ReportData]) -> None:
