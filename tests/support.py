@@ -152,11 +152,6 @@ def put_value(
         record["rows"].append({"metric": metric, "variant": variant, "value": value})
 
 
-def with_facts(record: Record, **facts: object) -> Record:
-    """The record with other facts; None for one that it loses."""
-    return replace(record, facts={**record.facts, **facts})
-
-
 def with_row(record: Record, metric: str, /, **values: object) -> Record:
     """The record with other entries of its first row of a metric."""
     first = next(n for n, row in enumerate(record.rows) if row["metric"] == metric)
@@ -167,7 +162,7 @@ def with_row(record: Record, metric: str, /, **values: object) -> Record:
 def with_line(record: Record, **values: Any) -> Record:
     """The record of recognition with another line."""
     line = replace(line_of(record), **values)
-    return with_row(with_facts(record, **facts_of_line(line)), "wer", value=line.wer)
+    return with_row(record.with_facts(**facts_of_line(line)), "wer", value=line.wer)
 
 
 def models_of(record: Record) -> tuple[str | None, str | None]:

@@ -16,7 +16,7 @@ from .figure_folder import folder_digest
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
-    from ..results.records import Results
+    from ..results.records import Record, Results
     from .page import Front, Section
     from .table import Style, Table
 
@@ -73,15 +73,13 @@ def _without_paths(results: Results) -> Results:
     return replace(results, failed=dict.fromkeys(results.failed, ()), **changed)
 
 
-def _record(record: Any) -> Any:
+def _record(record: Record) -> Record:
     """Return a record whose provenance, remarks and decoding name no paths."""
-    bare: dict[str, Any] = {"provenance": _provenance(record.provenance)}
-    if "decode" in (facts := getattr(record, "facts", {})):
-        bare["facts"] = {**facts, "decode": ""}
-    if hasattr(record, "remarks"):
-        parts = (remark.partition(": ") for remark in record.remarks)
-        bare["remarks"] = tuple(of[2] if "/" in of[0] else "".join(of) for of in parts)
-    return replace(record, **bare).with_caveats(record.caveats)
+    facts = {**record.facts, **({"decode": ""} if "decode" in record.facts else {})}
+    parts = (remark.partition(": ") for remark in record.remarks)
+    remarks = tuple(of[2] if "/" in of[0] else "".join(of) for of in parts)
+    bare = replace(record, provenance=_provenance(record.provenance), facts=facts, remarks=remarks)
+    return bare.with_caveats(record.caveats)
 
 
 def _provenance(provenance: Mapping[str, Any]) -> dict[str, Any]:

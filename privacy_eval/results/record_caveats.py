@@ -132,7 +132,7 @@ def _implausible(v: _Value, least: float) -> str:
 def _guessing(record: Record) -> float:
     """Return the error of guessing one of the classes, less what chance may add to the recall."""
     classes = sum(key.startswith("acc_") for key in record.values()) or 4
-    folds = record.measurements.select(metric="uar", fold=PRESENT)["value"]
+    folds = record.measurements.select(metric="uar", fold=PRESENT, value=PRESENT)["value"]
     spread = 2 * statistics.stdev(folds) / len(folds) ** 0.5 if len(folds) > 1 else 0.0
     return 1 - 1 / classes - max(POINTS, spread)
 

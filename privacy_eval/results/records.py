@@ -56,9 +56,7 @@ from ..metrics.printed import Printed
 from ..metrics.similarity import VERDICTS, SpeakerSimilarity
 from ..metrics.utility import MAX_DIFFERENCE, SpeakerErrors, SpeakerSums, mean_of_folds
 from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
-from ..tree.conditions import (
-    Condition,
-)
+from ..tree.conditions import Condition
 from ..wings import OR_ABSENT
 from .measurements import COUNTS, PRESENT, TYPES, WHOLE, Measurements, Row, is_known, metric_of
 from .record_caveats import held_back, names_of, today, utility_caveats, with_found
@@ -310,7 +308,7 @@ def speakers_of(record: Record) -> list[SpeakerLinkage]:
 _OF_SET = ("data_set", "split", "gender")
 _UTTERANCES = {"n_utterances": Fact(int, 1), "utterances_left_out": Fact(int)}
 
-#: Kinds of records that are rows, by the field of `Results` that holds them.
+#: Kinds of records, by the field of `Results` that holds them.
 KINDS: Mapping[str, RecordKind] = {
     # Of scores, by variant, with the category of the individual disclosure as `tag`; in the exact
     # one of groups of speakers, with error rates at common thresholds, and of target trials of a
@@ -456,7 +454,7 @@ class Record:
         Measurements: circumstances, metric, value and, where they are known, the ends of the
         interval and counts.
     facts : mapping
-        What all rows share, and what is no number, by the kind.
+        Entries of `RecordKind.facts`.
     remarks : tuple of str
         Warnings about its input files, and what was left out on explicit request.
     curves, curves_sha256 : str or None
@@ -499,9 +497,12 @@ class Record:
                 facts[name] = from_plain(kind.facts[name].type, facts[name], f"{where}: {name}")
         object.__setattr__(self, "facts", facts)
         object.__setattr__(self, "rows", tuple(map(_with_infinite, self.rows)))
+        where = f"{self.condition.system} {self.condition.name}: rows"
         for row in self.rows:
+            if "metric" not in row:
+                raise PrivacyEvalError(f"{where}: expected a metric in every row")
             for name, value in row.items():
-                _check_plain(name, value, f"{self.condition.system} {self.condition.name}: rows")
+                _check_plain(name, value, where)
         if self.kind == "verification":
             object.__setattr__(self, "caveats", self._of_scores())
 
@@ -513,7 +514,7 @@ class Record:
         is_original = self.condition.is_original and self.condition.asv_model == ORIGINAL
         ties = self.facts.get("ties", {})
         caveats = find_caveats(next(eers, None), *counts, is_original=is_original, ties=ties)
-        sessions = (row["n_target"] for row in self.rows if row.get("session") == "enrolled")
+        sessions = (r.get("n_target") for r in self.rows if r.get("session") == "enrolled")
         known = {
             INCOMPLETE: self.facts.get("trials_without_score"),
             SAME_SESSION: next(sessions, None) == self.facts.get("n_target", math.nan),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from model_support import SYNTHETIC
-from support import Run, changed, cli, lines_to, ok, refused, with_facts
+from support import Run, changed, cli, lines_to, ok, refused
 
 from privacy_eval.io.vectors import read_vectors
 from privacy_eval.numbers.report_data import ReportData, read_report_data
@@ -130,7 +130,7 @@ def test_pseudo_voices_of_a_tree(tree: Path) -> None:
     data = read(tree)
     assert "share a pseudo-voice (by the coefficients)" in voice_sentence(data, results.systems[0])
     assert not [note for note in comparability_notes(results) if "pseudo-voices" in note]
-    others = [with_facts(changed(r, system="other"), drawn="utterance") for r in records]
+    others = [changed(r, system="other").with_facts(drawn="utterance") for r in records]
     scored = [
         replace(r, condition=replace(r.condition, system="other")) for r in results.verification
     ]

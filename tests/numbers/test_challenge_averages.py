@@ -17,7 +17,6 @@ from support import (
     imported,
     inverted,
     models_of,
-    with_facts,
     with_line,
 )
 
@@ -100,10 +99,8 @@ def test_the_original_wer_comes_from_the_decodings_that_the_summary_lists(result
     template = results.recognition[0]
     records = tuple(
         changed(
-            with_facts(
-                with_line(template, wer=float(number) / 100),
-                language_model="large",
-                asr_model="original",
+            with_line(template, wer=float(number) / 100).with_facts(
+                language_model="large", asr_model="original"
             ),
             data_set=data_set,
             split=split,

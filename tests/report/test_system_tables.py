@@ -19,7 +19,6 @@ from support import (
     imported,
     scored,
     with_eer,
-    with_facts,
     with_first,
     with_line,
 )
@@ -225,7 +224,7 @@ def test_the_file_of_2022_has_all_its_metrics() -> None:
 def test_two_recognizers_are_told_apart() -> None:
     results = imported(B1)
     other = tuple(
-        with_facts(with_line(r, wer=0.5), asr_model="anonymized") for r in results.recognition[:2]
+        with_line(r, wer=0.5).with_facts(asr_model="anonymized") for r in results.recognition[:2]
     )
     table = tables_of(replace(results, recognition=(*results.recognition, *other)))["asr"]
     assert cells(table, "Recognizer")[:4] == ["original"] * 4

@@ -17,7 +17,6 @@ from support import (
     rows_record,
     scored,
     verification_record,
-    with_facts,
     with_line,
     with_row,
 )
@@ -162,8 +161,7 @@ def test_word_errors_of_other_words_are_marked_and_not_ranked() -> None:
 @pytest.mark.parametrize("has_path", [True, False])  # as best_wer.sh appends it, or not
 def test_partial_word_errors_are_marked_and_not_averaged(has_path: bool) -> None:
     lines = (
-        with_facts(
-            with_line(r, partial=True, decode=line_of(r).decode * has_path),
+        with_line(r, partial=True, decode=line_of(r).decode * has_path).with_facts(
             **({} if has_path else {"language_model": None, "asr_model": None}),
         )
         if r.condition.system == "b"
@@ -268,7 +266,7 @@ def resampled(errors: Mapping[str, tuple[int, ...]]) -> Results:
     results = results_of(
         {s: (0.1 + 0.01 * n, of.sums.rate, 0.5) for n, (s, of) in enumerate(counts.items())}
     )
-    rates = tuple(with_facts(r, speakers=counts[r.condition.system]) for r in results.recognition)
+    rates = tuple(r.with_facts(speakers=counts[r.condition.system]) for r in results.recognition)
     results = replace(results, recognition=rates)
     results.check()
     return results
@@ -319,7 +317,7 @@ def test_forged_word_errors_of_speakers_are_refused(
     results = resampled({"a": (2, 4)})
     (record,) = results.recognition
     of_speakers = replace(record.facts["speakers"], **changes)  # type: ignore[arg-type]
-    forged = with_facts(record, speakers=of_speakers)
+    forged = record.with_facts(speakers=of_speakers)
     with pytest.raises(PrivacyEvalError, match=message):
         forged.check()
 
@@ -332,8 +330,7 @@ def sentences_of(results: Results, start: str) -> list[str]:
 def test_word_error_rates_without_interval_are_named_beside_scores_with_one() -> None:
     results = resampled({"a": (1, 9, 4, 7), "b": (2, 3, 8, 9)})
     rates = tuple(
-        with_facts(r, speakers=None) if r.condition.system == "b" else r
-        for r in results.recognition
+        r.with_facts(speakers=None) if r.condition.system == "b" else r for r in results.recognition
     )
     bounds = {"challenge": {"eer_speechbrain": (0.1, 0.2)}}
     scores = tuple(scored(r, speaker_intervals=bounds) for r in results.verification)

@@ -149,7 +149,8 @@ def test_recall_of_emotions_at_chance(
         c = Condition("S", "", "ser", "IEMOCAP", "test", trial=speech)
         values = {"uar": uar, **dict.fromkeys(("acc_ang", "acc_hap", "acc_neu", "acc_sad"), uar)}
         of_folds = ({"metric": "uar", "value": u, "fold": str(n)} for n, u in enumerate(folds))
-        return Record(c, "emotion", (*rows_of_values(values), *of_folds))
+        not_known = {"metric": "uar", "fold": "without value"}
+        return Record(c, "emotion", (*rows_of_values(values), *of_folds, not_known))
 
     records = record(ORIGINAL, original, folds), record(ANONYMIZED, anonymized, ())
     found = caveats(Results(load_protocol("vpc2024"), emotion=records))

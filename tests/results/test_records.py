@@ -296,6 +296,10 @@ MALFORMED: dict[str, tuple[Callable[[Plain], object], str]] = {
         altered("recognition", rows=[{"metric": "wer", "value": -0.5}]),
         "wer: -0.5 is not within 0",
     ),
+    "a row without metric": (
+        lambda d: d["verification"][0]["rows"][0].pop("metric"),
+        "rows: .* metric in every row",
+    ),
     "a system without name": (altered("verification", system=""), "the system has no name"),
 }
 
@@ -310,6 +314,15 @@ def test_a_malformed_store_is_refused(
     with pytest.raises(PrivacyEvalError, match=message) as caught:
         read_results(path)
     assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_rows_of_a_session_may_lack_counts(tmp_path: Path) -> None:
+    plain = document(imported(B1))
+    of_session = {"metric": "eer", "variant": "challenge", "session": "enrolled", "value": 0.1}
+    plain["verification"][0]["rows"].append(of_session)
+    (record, *_) = read_results(written(tmp_path, plain)).verification
+    assert record.find("eer", session="enrolled")["value"] == 0.1
+    assert not record.caveats
 
 
 NAN = re.sub(r'"value": [\d.]+', '"value": NaN', to_json(imported(B1)), count=1).encode()

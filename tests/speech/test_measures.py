@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from support import Run, cli, csv_rows, ok, refused, with_facts, with_row
+from support import Run, cli, csv_rows, ok, refused, with_row
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.errors import OPTIONAL, UsageError, missing_library
@@ -363,8 +363,8 @@ def test_damaged_records_are_refused(measured: Tree) -> None:
         with_row(first, "dnsmos_ovrl", metric="eer", value=0.1),
         with_row(first, "dnsmos_ovrl", value=1.0),
         with_row(first, "dnsmos_ovrl", low=3.0, high=2.0),
-        with_facts(first, n_utterances=0),
-        with_facts(first, speakers={"per": first.facts["speakers"]["dnsmos_ovrl"]}),
+        first.with_facts(n_utterances=0),
+        first.with_facts(speakers={"per": first.facts["speakers"]["dnsmos_ovrl"]}),
     ):
         with pytest.raises(PrivacyEvalError):
             replace(results, measures=(wrong, *results.measures[1:])).check()

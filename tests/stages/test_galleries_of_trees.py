@@ -21,7 +21,6 @@ from support import (
     utterances,
     utterances_of,
     vectors_for,
-    with_facts,
 )
 
 from privacy_eval import PrivacyEvalError
@@ -224,6 +223,6 @@ def test_records_are_checked(made: SpeechTree, change: dict[str, object], messag
     record = results.identification[0]
     row = without_blanks({**galleries(record).to_rows()[0], **change})
     facts = {"n_tests": row.pop("n_tests")} if "n_tests" in row else {}
-    changed = with_facts(replace(record, rows=(row, *record.rows[1:])), **facts)
+    changed = replace(record, rows=(row, *record.rows[1:])).with_facts(**facts)
     with pytest.raises(PrivacyEvalError, match=message):
         replace(results, identification=(changed,)).check()
