@@ -2,12 +2,13 @@
 # Delete each wing of this repository in turn from a copy of it: what is left imports, shows its help,
 # and evaluates a small demo to tables and report.
 #
-# Usage: check_wings.sh [--tests] [--wings "attackers study"]
+# Usage: check_wings.sh [--tests] [--together] [--wings "attackers study"]
 set -euo pipefail
 
 # --- options
-tests=false # also run the tests of the rooms that no wing is in
-wings=      # blank-separated (default: all that setup.cfg names)
+tests=false    # also run the tests of the rooms that no wing is in
+together=false # delete them all from one copy
+wings=         # blank-separated (default: all that setup.cfg names)
 # --- end of options
 
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
@@ -15,23 +16,22 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 . "$root/scripts/parse_options.sh"
 [ $# -eq 0 ] || { printf "check_wings.sh: unexpected argument '%s'\n" "$1" >&2 && exit 2; }
 # shellcheck disable=SC2154
-wings=${wings:-$(sed -n 's/^    \([a-z]*\) = privacy_eval\.[a-z]*\.wing:WING$/\1/p' "$root/setup.cfg")}
+wings=${wings:-$(sed -n 's/^    \([a-z]*\) = privacy_eval\.[a-z]*\.wing:WING$/\1/p' "$root/setup.cfg" | xargs)}
 export VIRTUAL_ENV=${VIRTUAL_ENV:-$root/.venv}
 export PATH=$VIRTUAL_ENV/bin:$PATH
-if [ "$(wc -w <<<"$wings")" -gt 1 ]; then # each in a process of its own; tests use all processors
+if [ "$together" = false ] && [ "$(wc -w <<<"$wings")" -gt 1 ]; then # each in a process of its own; tests use all processors
     jobs=$(nproc)
     [ "$tests" = false ] || jobs=1
     xargs -n 1 <<<"$wings" | xargs -P "$jobs" -I NAME "$0" --tests "$tests" --wings NAME || exit 1
     exit
 fi
 
-wing=$wings
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 copy=$work/copy
 export PYTHONPATH=$copy PYTHONDONTWRITEBYTECODE=1
 fail() {
-    printf 'check_wings.sh: without %s: %s\n' "$wing" "$1" >&2
+    printf 'check_wings.sh: without %s: %s\n' "$wings" "$1" >&2
     if [ -e "$work/log" ]; then tail -n 20 -- "$work/log" >&2; fi
     exit 1
 }
@@ -40,7 +40,7 @@ rooms="metrics io protocol tree asv products results report numbers simulate sta
 
 mkdir -- "$copy"
 git -C "$root" ls-files -z | tar -C "$root" --null --files-from - --create | tar -C "$copy" --extract
-rm -r -- "$copy/privacy_eval/$wing"
+for wing in $wings; do rm -r -- "$copy/privacy_eval/$wing" "$copy/tests/$wing"; done
 cd -- "$copy"
 python - <<'END' || fail "imports"
 import importlib, pkgutil, privacy_eval
@@ -62,17 +62,20 @@ for key in (*verbs, *(f"stage {name}" for name in cli.stage_options())):
 END
 privacy-eval --help >"$work/log" || fail "--help"
 privacy-eval --version >"$work/log" || fail "--version"
-grep -q "^not installed: wing $wing (no module " "$work/log" || fail "--version does not name it"
+for wing in $wings; do
+    grep -q "^not installed: wing $wing (" "$work/log" || fail "--version does not name $wing"
+done
 privacy-eval demo-tree "$work/tree" --speakers 3 --utterances 3 --systems 1 2>/dev/null
 ./recipes/vpc2020/run.sh --tree "$work/tree" --out results >"$work/log" 2>&1 || fail "the demo"
 for output in results.csv tables/summary.txt report.html; do
     [ -s "$work/tree/results/$output" ] || fail "the demo has no $output"
 done
-grep -q "not installed: wing $wing" "$work/log" || fail "stage 0 does not say that it is missing"
+for wing in $wings; do
+    grep -q "not installed: wing $wing" "$work/log" || fail "stage 0 does not say that $wing is missing"
+done
 if [ "$tests" = true ]; then
-    rm -rf -- "tests/$wing"
     # shellcheck disable=SC2046,SC2086
     python -m pytest -q -n "$(nproc)" -p no:cacheprovider $(printf 'tests/%s ' $rooms) ||
         fail "tests of the core"
 fi
-printf 'without %s: imports, help, demo%s\n' "$wing" "$([ "$tests" = false ] || printf ', tests')"
+printf 'without %s: imports, help, demo%s\n' "$wings" "$([ "$tests" = false ] || printf ', tests')"
