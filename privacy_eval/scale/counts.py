@@ -422,6 +422,18 @@ class CountedShards:
 def count_shard(scores: Trials, trials: Trials | None, bits: int) -> CountedShards:
     """Count the scores of a file, whose trials may be only a part of those of the list.
 
+    Parameters
+    ----------
+    scores : Trials
+    trials : Trials or None
+        The list; None if the scores have labels.
+    bits : int
+        As in `count_scores`.
+
+    Returns
+    -------
+    CountedShards
+
     Raises
     ------
     PrivacyEvalError
@@ -438,6 +450,14 @@ def count_shard(scores: Trials, trials: Trials | None, bits: int) -> CountedShar
 
 def merge_shards(shards: Mapping[Path, CountedShards]) -> CountedShards:
     """Add the counts of several files.
+
+    Parameters
+    ----------
+    shards : mapping of Path to CountedShards
+
+    Returns
+    -------
+    CountedShards
 
     Raises
     ------
@@ -465,6 +485,11 @@ def _finished(counts: ScoreCounts, lists: Mapping[str, tuple[int, int]]) -> Coun
 def write_counts(path: Path, shards: CountedShards) -> None:
     """Write counts; the same counts give the same bytes.
 
+    Parameters
+    ----------
+    path : Path
+    shards : CountedShards
+
     Raises
     ------
     PrivacyEvalError
@@ -489,23 +514,33 @@ def write_counts(path: Path, shards: CountedShards) -> None:
 def read_counts(path: Path) -> CountedShards:
     """Read counts and check them.
 
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    CountedShards
+
     Raises
     ------
     PrivacyEvalError
         Unreadable; no file of counts; truncated; no checksum, or another one; counts that
         contradict each other.
     """
-    data = read_bytes(path)
-    end = data.find(b"\n", 0, _MOST_HEADER_BYTES)
+    content = read_bytes(path)
     try:
-        if end < 0 or _FORMAT.encode() not in data[:end]:
-            raise ValueError("not a file of `privacy-eval count`")
-        return _parsed(path, load_json(Loaded(path, data[:end])), data[end + 1 :])
+        return _parsed(path, content)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise PrivacyEvalError(f"{path}: {error}") from error
 
 
-def _parsed(path: Path, header: Any, data: bytes) -> CountedShards:
+def _parsed(path: Path, content: bytes) -> CountedShards:
+    end = content.find(b"\n", 0, _MOST_HEADER_BYTES)
+    if end < 0 or _FORMAT.encode() not in content[:end]:
+        raise ValueError("not a file of `privacy-eval count`")
+    header: Any = load_json(Loaded(path, content[:end]))
+    data = content[end + 1 :]
     bits, n_bins = header["bits"], header["bins"]
     ends = float(header["smallest"]), float(header["largest"])
     if not (type(bits) is type(n_bins) is int and 1 <= bits <= KEY_BITS):
