@@ -17,8 +17,8 @@ from privacy_eval import metrics
 
 PACKAGE = ROOT / "privacy_eval"
 ROOMS = ("metrics", "asv", "attackers", "scale", "speech")
-#: Of wings: their files, stages and verbs, which nobody imports.
-OTHERS = ("aligned_scores", "files", "tree_scores", "verbs", "verb_inputs", "wing")
+#: Of wings: their stages and verbs, which nobody imports.
+OTHERS = ("aligned_scores", "tree_scores", "verbs", "verb_inputs", "wing")
 Documented = ast.FunctionDef | ast.ClassDef
 
 

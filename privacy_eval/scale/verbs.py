@@ -45,7 +45,7 @@ VERBS: dict[str, Options] = {
 
 
 def run_count(arguments: argparse.Namespace) -> int:
-    from .files import count_shard, write_counts
+    from .counts import count_shard, write_counts
 
     inputs = [p.resolve() for p in (arguments.scores, arguments.trials) if p is not None]
     if arguments.out.resolve() in inputs:
@@ -68,38 +68,28 @@ def log_counts(out: Path, n_target: int, n_nontarget: int, missing: int) -> None
 
 
 def run_merge(arguments: argparse.Namespace) -> int:
-    from ..asv.identification import holds_ranks
+    from ..asv.identification import holds_ranks, merge_ranks, read_ranks, write_ranks
+    from ..cli.vectors import log_ranks
+    from .counts import merge_shards, read_counts, write_counts
 
     paths = arguments.counts
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError("a file is given twice")
-    return (_ranks if holds_ranks(paths[0]) else _counts)(arguments)
-
-
-def _counts(arguments: argparse.Namespace) -> int:
-    from .files import merge_shards, read_counts, write_counts
-
-    shards = merge_shards({path: read_counts(path) for path in arguments.counts})
+    if holds_ranks(paths[0]):
+        ranks = merge_ranks({path: read_ranks(path) for path in paths})
+        write_ranks(arguments.out, ranks)
+        log_ranks(arguments.out, ranks)
+        return 0
+    shards = merge_shards({path: read_counts(path) for path in paths})
     write_counts(arguments.out, shards)
     log_counts(arguments.out, shards.counts.n_target, shards.counts.n_nontarget, shards.missing)
-    return 0
-
-
-def _ranks(arguments: argparse.Namespace) -> int:
-    from ..asv.identification import merge_ranks, read_ranks, write_ranks
-    from ..cli.vectors import log_ranks
-
-    ranks = merge_ranks({path: read_ranks(path) for path in arguments.counts})
-    write_ranks(arguments.out, ranks)
-    log_ranks(arguments.out, ranks)
     return 0
 
 
 def run_count_metrics(arguments: argparse.Namespace) -> Found:
     """Find the metrics of counted scores in their brackets."""
     from ..report.single_files import Found, text_table
-    from .counts import Bracket, count_metrics
-    from .files import read_counts
+    from .counts import Bracket, count_metrics, read_counts
 
     shards = read_counts(arguments.counts)
     with located(arguments.counts):
