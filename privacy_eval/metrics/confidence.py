@@ -80,6 +80,14 @@ class BootstrapReplicates:
         """Compute the expanded percentile interval of a metric."""
         return expanded_interval(self.values[name], self.n_speakers, level)
 
+    def above(self, others: BootstrapReplicates, name: str) -> tuple[float, float] | None:
+        """Compute the 95 % bounds of a metric minus that of others; None unless of enough of the
+        same draws."""
+        one, other = self.values[name], others.values[name]
+        draws = ((r.design, r.seed, r.n_speakers) for r in (self, others))
+        is_paired = len({*draws}) == 1 and one.shape == other.shape
+        return paired_bounds(one, other, self.n_speakers) if is_paired else None
+
     def band(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Compute the expanded percentile intervals of the curve, point by point."""
         if self.curves is None:

@@ -13,7 +13,7 @@ import numpy as np
 from ..choices import LEVEL, grouped
 from ..metrics import describe, of_kind
 from ..metrics.caveats import MAX_ORIGINAL_EER
-from ..metrics.confidence import holm, needed_for_tests, paired_bounds
+from ..metrics.confidence import BootstrapReplicates, holm, needed_for_tests
 from ..metrics.evaluation import is_weaker
 from ..metrics.strongest import Strongest, strongest
 from ..protocol.protocol import AttackModel, Protocol
@@ -195,8 +195,10 @@ class Tried:
 
     @functools.cached_property
     def weaker_than_words(self) -> tuple[Row, ...]:
-        """The attackers with a higher EER than the words alone, on the same trial sets."""
-        return tuple(one for one, _ in self._weaker(lambda _, other: other.get("is_words", False)))
+        """The attackers by voice with a higher EER than the words alone, on the same trial sets."""
+        knowing = self.protocol.knowing_words
+        weaker = self._weaker(lambda a, b: b["is_words"] and a["attacker"] not in knowing)
+        return tuple(one for one, _ in weaker)
 
     @functools.cached_property
     def weaker_than_variant(self) -> tuple[tuple[Row, Row], ...]:
@@ -262,8 +264,8 @@ def _paired_bounds(one: Row, other: Row) -> tuple[float, float] | None:
     """Return 95 % bounds of the difference of two EERs; None unless of enough of the same draws."""
     if not is_paired(one, other):
         return None
-    first, second = (of["replicates"].values[of["metric"]] for of in (one, other))
-    return paired_bounds(first, second, one["replicates"].n_speakers)
+    first: BootstrapReplicates = one["replicates"]
+    return first.above(other["replicates"], one["metric"])
 
 
 def tried(

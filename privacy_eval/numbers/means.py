@@ -30,8 +30,6 @@ NO_VALUES, LACKS = "no values", "no value of"
 #: Utility that editions weigh.
 UTILITY = ("wer", "uar")
 
-_DESIGN = ("bootstrap_design", "bootstrap_seed", "bootstrap_speakers")
-
 
 def averaged_sets(protocol: Protocol, metric: str) -> list[tuple[str, str, float]]:
     """List data set, gender and weight of what a mean is over; the gender is "" for metrics of
@@ -167,19 +165,15 @@ class Means:
     def _of_row(self, row: Row) -> tuple[tuple[str, ...], BootstrapReplicates] | None:
         """Draw the replicates of a word error rate or measure, or read those of a condition with
         its place, as speakers of other places are other ones."""
-        record, metric, variant = row.get("record"), row["metric"], self.protocol.variant
+        record, metric = row.get("record"), row["metric"]
         if record is None:
             return None
         if (sums := record.speaker_sums(metric)) is not None:
             return (), sums.bootstrap()
-        name, of_scores = f"bootstrap_{variant}_{metric}", describe(metric).kind == "scores"
-        arrays = self.arrays.replicates(record, variant) if of_scores else {}
-        if not {name, *_DESIGN} <= arrays.keys():
+        if describe(metric).kind != "scores":
             return None
-        design, seed, n_speakers = (arrays[key].item() for key in _DESIGN)
-        values = {metric: arrays[name].astype(np.float64)}
-        drawn = BootstrapReplicates(values, int(n_speakers), str(design), int(seed))
-        return (row["data_set"], row["gender"]), drawn
+        drawn = self.arrays.replicates(record, self.protocol.variant, metric)
+        return None if drawn is None else ((row["data_set"], row["gender"]), drawn)
 
 
 def is_paired(one: Row, other: Row) -> bool:

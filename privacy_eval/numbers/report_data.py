@@ -247,13 +247,13 @@ class ReportData:
         fewer for its speakers."""
         needed: dict[str, float] = {}
         for r in self.results.verification:
-            variant = self.protocol.variant
-            arrays = self.arrays.replicates(r, variant) if r.has_intervals else {}
-            drawn = arrays.get(f"bootstrap_{variant}_eer")
-            speakers = int(arrays.get("bootstrap_speakers", 0))
-            if drawn is not None and speakers > 1 and drawn.size < least_replicates(speakers):
-                system = r.condition.system
-                needed[system] = max(needed.get(system, 0.0), least_replicates(speakers))
+            key = self.protocol.variant, "eer"
+            drawn = self.arrays.replicates(r, *key) if r.has_intervals else None
+            if drawn is None or drawn.n_speakers < 2:
+                continue
+            system, least = r.condition.system, least_replicates(drawn.n_speakers)
+            if drawn.values["eer"].size < least:
+                needed[system] = max(needed.get(system, 0.0), least)
         return needed
 
     @functools.cached_property

@@ -15,7 +15,7 @@ from ..errors import PrivacyEvalError
 from ..io.arrays import parse_arrays
 from ..io.files import digest, read_bytes
 from ..metrics import VARIANTS
-from ..metrics.confidence import paired_bounds
+from ..metrics.confidence import BootstrapReplicates
 from ..tree.conditions import Condition
 from .records import Record, Results, compared_attackers
 
@@ -83,9 +83,9 @@ class StoredArrays:
             self._plotted[key] = None if arrays is None else small
         return self._plotted[key]
 
-    def replicates(self, record: Record, variant: str) -> Arrays:
-        """Return the bootstrap replicates of a record in a variant, with their design, none if
-        there are none; cached, as the averages of every metric need them."""
+    def replicates(self, record: Record, variant: str, metric: str) -> BootstrapReplicates | None:
+        """Return the bootstrap replicates of a metric of a record; None if there are none. All of
+        the variant are cached, as the averages of every metric need them."""
         key = record.condition, record.curves_sha256, variant
         if key not in self._replicates:
             others = tuple(f"bootstrap_{v}_" for v in VARIANTS if v != variant)
@@ -94,7 +94,12 @@ class StoredArrays:
                 for name, array in (self.of(record) or {}).items()
                 if name.startswith("bootstrap_") and not name.startswith(others)
             }
-        return self._replicates[key]
+        arrays, name = self._replicates[key], f"bootstrap_{variant}_{metric}"
+        if not {name, *_DESIGN} <= arrays.keys():
+            return None
+        design, seed, n_speakers = (arrays[entry].item() for entry in _DESIGN)
+        values = {metric: arrays[name].astype(np.float64)}
+        return BootstrapReplicates(values, int(n_speakers), str(design), int(seed))
 
     def _paths(self, record: Record) -> list[Path]:
         """List candidate paths of a record's curves: a system may be spread over several files,
@@ -137,8 +142,8 @@ def _wrong(arrays: Arrays) -> str:
         if name in _TEXTS:
             if array.dtype.kind != "U":
                 return f"{name} is no text"
-        elif array.dtype.kind not in "fiu":
-            return f"{name} is not numeric"
+        elif array.dtype.kind not in ("iu" if name in _NUMBERS else "fiu"):
+            return f"{name} is no whole number" if name in _NUMBERS else f"{name} is not numeric"
         elif np.isnan(array).any():
             return f"{name} has values that are not numbers"
         if name.startswith(tuple(f"{variant}_" for variant in VARIANTS)):
@@ -166,20 +171,9 @@ def with_differences(results: Results, arrays: StoredArrays) -> Results:
     for record, others in compared_attackers(results.verification, protocol):
         above = {}
         for other in (o for of_key in others.values() for o in of_key):
-            one, two = (arrays.replicates(r, protocol.variant) for r in (record, other))
-            if bounds := _paired_bounds(one, two, f"bootstrap_{protocol.variant}_{protocol.eer}"):
+            key = protocol.variant, protocol.eer
+            one, two = (arrays.replicates(r, *key) for r in (record, other))
+            if one and two and (bounds := one.above(two, protocol.eer)):
                 above[other.condition.attacker] = bounds
         records.append(record.with_facts(above=above) if above else record)
     return replace(results, verification=tuple(records))
-
-
-def _paired_bounds(one: Arrays, other: Arrays, name: str) -> tuple[float, float] | None:
-    """Return 95 % bounds of the difference of two EERs; None unless of enough of the same draws."""
-    if not all({name, *_DESIGN} <= arrays.keys() for arrays in (one, other)):
-        return None
-    if any(str(one[entry]) != str(other[entry]) for entry in _DESIGN):
-        return None
-    first, second = (arrays[name].astype(np.float64) for arrays in (one, other))
-    if first.shape != second.shape:
-        return None
-    return paired_bounds(first, second, int(one["bootstrap_speakers"]))

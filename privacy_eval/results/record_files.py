@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 _PACKAGE = Path(__file__).parents[1]
 _DOCSTRING_OR_COMMENT = re.compile(r'""".*?"""|^\s*#[^\n]*$', re.DOTALL | re.MULTILINE)
-#: The first line of a class and of each of its fields.
-_FIELD = re.compile(r"^(?:class .*|    \w+: .*)$", re.MULTILINE)
+#: The first line of a class and of each of its fields, and constants, whole: what records hold.
+_FIELD = re.compile(r"^(?:class .*|    \w+: .*|[A-Z_]+\b.* = .*(?:\n[ )}\]].*)*)$", re.MULTILINE)
 
 
 @functools.cache
 def metrics_digest() -> str:
     """Compute the digest of the registry of metrics, without its documentation."""
-    return digest(_DOCSTRING_OR_COMMENT.sub("", _source("metrics/registry.py")).encode())
+    return digest(_code("metrics/registry.py").encode())
 
 
 @functools.cache
 def fields_digest() -> str:
-    """Compute the digest of the fields of all records."""
-    return digest("\n".join(_FIELD.findall(_source("results/records.py"))).encode())
+    """Compute the digest of the fields of records, and of what each of their kinds has."""
+    return digest("\n".join(_FIELD.findall(_code("results/records.py"))).encode())
 
 
 def user_metrics() -> dict[str, str]:
@@ -46,6 +46,12 @@ def user_metrics() -> dict[str, str]:
     from ..io.user_metrics import user_digests
 
     return user_digests()
+
+
+def _code(module: str) -> str:
+    """Return the lines of a module without documentation."""
+    text = _DOCSTRING_OR_COMMENT.sub("", _source(module))
+    return "\n".join(filter(str.strip, text.splitlines()))
 
 
 def _source(module: str) -> str:

@@ -14,7 +14,6 @@ from ..choices import grouped
 from ..errors import PrivacyEvalError
 from ..io.files import write_text
 from ..io.schema import from_plain, load_json, to_plain
-from ..metrics.identification import SpeakerLinkage
 from ..metrics.utility import SpeakerErrors, SpeakerSums
 from .records import KINDS, Results
 
@@ -29,12 +28,6 @@ def _by_name(name: str) -> tuple[int, str]:
     return len(name), name
 
 
-#: Orders of lists of speakers: by a value, then by new name, as an order of old ones would tell.
-_ORDERS: Mapping[type, Callable[[Any], tuple[object, ...]]] = {
-    SpeakerLinkage: lambda s: (-s.linkage, *_by_name(s.speaker)),
-}
-
-
 @dataclass(frozen=True)
 class _Key:
     """A random id, and the speakers by number."""
@@ -44,7 +37,8 @@ class _Key:
 
 
 def _ordered(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return rows with those of speakers at the end, in such an order."""
+    """Return rows with those of speakers at the end, by a value, then by new name: an order of old
+    names would tell them."""
     of_speakers = grouped(rows, lambda row: row.get("speaker", ""))
     whole = of_speakers.pop("", [])
 
@@ -100,9 +94,7 @@ def renamed(
         if isinstance(value, tuple | list):
             of_type = type(value)
             value = [changed(one, entry) for one in value]
-            value = _ordered(value) if entry == "rows" else value
-            order = _ORDERS.get(type(value[0])) if value else None
-            return of_type(sorted(value, key=order) if order else value)
+            return of_type(_ordered(value) if entry == "rows" else value)
         if isinstance(value, Mapping) and entry == "provenance":
             # A file of one speaker may be named like them: its path is left out.
             files = {

@@ -9,7 +9,7 @@ from privacy_eval.numbers.attackers import Tried
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.means import Means
 from privacy_eval.numbers.rankings import Ranking, rank, with_attackers
-from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.protocol.protocol import Attacker, load_protocol
 
 PROTOCOL = load_protocol("vpc2020")
 
@@ -21,6 +21,17 @@ def tried(**eers: float) -> Tried:
         {"title": a, "model": model, "of_present": eer, "parts": ()} for a, eer in eers.items()
     )
     return Tried("", "dev", tuple(attackers), PROTOCOL)
+
+
+def test_who_knows_the_words_is_not_called_weaker_than_the_words_alone() -> None:
+    of = {"plda": (0.3, ()), "words": (0.1, ("words",)), "fused": (0.2, ("trial", "words"))}
+    attackers = tuple(Attacker(name, name, knows, name) for name, (_, knows) in of.items())
+    rows = (
+        {"attacker": name, "is_words": name == "words", "of_present": eer, "parts": ()}
+        for name, (eer, _) in of.items()
+    )
+    found = Tried("", "dev", tuple(rows), replace(PROTOCOL, attackers=attackers))
+    assert [a["attacker"] for a in found.weaker_than_words] == ["plda"]
 
 
 #: Of a the lowest EER is 0.1, of b 0.3; c was attacked by one attacker, d by two of the three.

@@ -21,6 +21,14 @@ RECORDS = '''class Record:
 
     def check(self) -> None:
         limit: float = 1.0
+
+
+KINDS: Mapping[str, Kind] = {
+    # A fact.
+    "verification": Kind(
+        {"n_target": Fact(int, 1)},
+    ),
+}
 '''
 
 
@@ -60,6 +68,8 @@ def test_digest_of_metrics(
         ("value: float = 0.0", "value: int = 0", True),
         ("    value: float = 0.0\n", "    value: float = 0.0\n    more: int = 0\n", True),
         ("class Record:", "class Record(Base):", True),
+        ("Fact(int, 1)", "Fact(int, 0)", True),
+        ("# A fact.", "# Another.", False),
     ],
 )
 def test_digest_of_fields(

@@ -241,14 +241,10 @@ class Replicates:
     ) -> None:
         self.eers, self.seeds, self.times = eers, seeds or {}, times
 
-    def replicates(self, record: Record, variant: str) -> dict[str, Any]:
+    def replicates(self, record: Record, variant: str, metric: str) -> BootstrapReplicates:
         attacker = record.condition.attacker
-        return {
-            f"bootstrap_{variant}_eer": np.tile(self.eers[attacker], self.times),
-            "bootstrap_design": np.array("design"),
-            "bootstrap_seed": np.array(self.seeds.get(attacker, 0)),
-            "bootstrap_speakers": np.array(1000),
-        }
+        values = {metric: np.tile(self.eers[attacker], self.times)}
+        return BootstrapReplicates(values, 1000, "design", self.seeds.get(attacker, 0))
 
 
 @pytest.mark.parametrize(
