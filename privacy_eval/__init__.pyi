@@ -11,6 +11,7 @@ from .asv.trials import score as score
 from .asv.voice_similarity import voice_similarity as voice_similarity
 from .attackers.discriminant import lda as lda
 from .attackers.fusion import fuse_scores as fuse_scores
+from .disclosure.gate import decide as decide
 from .errors import PrivacyEvalError as PrivacyEvalError
 from .io.scores import read_scores as read_scores
 from .io.scores import read_trials as read_trials
@@ -37,7 +38,6 @@ from .metrics.pairing import pair as pair
 from .metrics.strongest import strongest as strongest
 from .metrics.trials import Trials as Trials
 from .metrics.worst_case import worst_case as worst_case
-from .numbers.gate import decide as decide
 from .protocol.protocol import load_protocol as load_protocol
 from .report.figures.axes import plot_det as plot_det
 from .report.figures.axes import plot_ece as plot_ece

@@ -52,6 +52,14 @@ FIGURE_FORMATS = ("png", "pdf", "tex")
 #: Sections of the report with tables and figures of groups, and of the amount of speech.
 GROUPS, AMOUNT = "Groups of speakers", "With how much speech"
 
+#: The rated qualities, and all columns of a file of ratings, in order.
+RATING_METRICS = ("naturalness", "intelligibility", "similarity")
+RATING_COLUMNS = (
+    *("evaluator", "system", "data_set", "gender", "trial", "enrollment", "same_speaker"),
+    *RATING_METRICS,
+)
+#: Name of original speech in their column of systems.
+ORIGINAL_SYSTEM = "Original"
 #: The lowest and highest rating of the 2020 challenge's listening test.
 SCALE = (1.0, 10.0)
 #: Minimum number of an evaluator's ratings of a metric; fewer are flagged.

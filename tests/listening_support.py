@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from privacy_eval.io.ratings import Ratings, read_ratings
 from privacy_eval.listening.evaluation import ListeningTest, ListeningTestCurves
+from privacy_eval.listening.ratings import Ratings, read_ratings
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.simulate.demo_tree import simulate_ratings
 

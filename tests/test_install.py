@@ -14,7 +14,7 @@ import yaml
 from support import ROOT
 
 import privacy_eval
-from privacy_eval.numbers.gate import read_policy
+from privacy_eval.disclosure.gate import read_policy
 
 #: Messages of pip if it cannot download build requirements.
 UNREACHABLE = re.compile(

@@ -16,7 +16,8 @@ PACKAGE = Path(privacy_eval.__file__).parent
 #: From the top down. What stands in one line does not know of each other.
 ROOMS = (
     ("study",),
-    ("attackers", "compat", "curves", "editions", "listening", "organizers", "scale", "speech"),
+    ("attackers", "compat", "curves", "disclosure", "editions", "listening")
+    + ("organizers", "scale", "speech"),
     ("cli",),
     ("report",),
     ("numbers", "simulate", "stages"),

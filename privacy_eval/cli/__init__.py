@@ -67,7 +67,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "figures": "draw figures as PNG and PDF, and curves also as pgfplots",
         "report": "write one HTML file with tables, figures and provenance",
         "export": "convert results.json to results.txt, CSV or averages",
-        "gate": "judge results by the rules of a policy: pass, fail or undecided",
     },
     "for scripts and shells": {
         "check-options": "check the options of the recipe before its first stage",
@@ -86,7 +85,7 @@ MODULES = {
     "metrics": "metrics",
     "vectors": "train-backend similarity identification attributes",
     "utility": "wer uar measures",
-    "results": "tables figures report export gate",
+    "results": "tables figures report export",
     "shells": "check-options completion",
 }
 MODULE_OF = {verb: module for module, verbs in MODULES.items() for verb in verbs.split()}

@@ -27,9 +27,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from ..choices import MIN_AGREEMENT, MIN_RATINGS
+from ..choices import MIN_AGREEMENT, MIN_RATINGS, ORIGINAL_SYSTEM, RATING_METRICS
 from ..errors import PrivacyEvalError
-from ..io.ratings import ORIGINAL_SYSTEM, RATING_METRICS, Ratings, joint_codes
 from ..metrics import VARIANTS, TrialScores, score_metrics
 from ..metrics.confidence import holm
 from ..metrics.detection import Det, det_curve
@@ -39,6 +38,7 @@ from ..metrics.utility import mean_opinion, opinion_difference
 from ..protocol.protocol import Protocol
 from ..results.measurements import PRESENT, RANKS, Measurements, Row, measured
 from ..version import __version__
+from .ratings import Ratings, joint_codes
 
 #: Rated quantities: similarity by the kind of pair.
 QUANTITIES = (

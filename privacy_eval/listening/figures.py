@@ -14,7 +14,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from ..io.ratings import ORIGINAL_SYSTEM
+from ..choices import ORIGINAL_SYSTEM
 from ..metrics import describe
 from ..metrics.pav import FloatArray
 from ..numbers.cells import ORIGINAL_COLUMN, Cells

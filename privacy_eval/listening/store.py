@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..choices import RATING_METRICS
 from ..errors import PrivacyEvalError
 from ..io.arrays import parse_arrays
 from ..io.csv_text import csv_text
 from ..io.files import digest, read_bytes
-from ..io.ratings import RATING_METRICS
 from ..io.schema import from_plain, load_json, to_plain
 from ..metrics import VARIANTS
 from ..metrics.detection import Det

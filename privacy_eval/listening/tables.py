@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ..choices import ORIGINAL_SYSTEM, RATING_METRICS
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.files import digest, read_bytes
-from ..io.ratings import ORIGINAL_SYSTEM, RATING_METRICS
 from ..metrics import VARIANTS, Label, Variant, describe
 from ..numbers.cells import (
     ORIGINAL_ATTACK,

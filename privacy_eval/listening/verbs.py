@@ -37,7 +37,7 @@ class _Template(argparse.Action):
     """Print a template and exit, even if required options are missing, like --help."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from ..io.ratings import TEMPLATE
+        from .ratings import TEMPLATE
 
         sys.stdout.write(TEMPLATE)
         parser.exit()
@@ -151,11 +151,11 @@ def _evaluation(
     arguments: argparse.Namespace, results: Results | None, protocol: Protocol
 ) -> Product:
     """Return the evaluated ratings as a product."""
-    from ..io.ratings import rating_files, read_ratings
     from ..products.freshness import NOTE, Content, Product
     from ..protocol.published import load_systems
     from ..version import __version__
     from .evaluation import evaluate_ratings
+    from .ratings import rating_files, read_ratings
     from .store import FILES, listening_files
 
     systems = [*(results.systems if results else ()), *arguments.systems]

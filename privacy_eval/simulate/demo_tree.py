@@ -26,10 +26,9 @@ from numpy.typing import NDArray
 
 from ..asv.backend import PldaBackend, train_backend
 from ..asv.model_folder import save_backend
-from ..choices import grouped
+from ..choices import ORIGINAL_SYSTEM, RATING_COLUMNS, grouped
 from ..errors import PrivacyEvalError
 from ..io.files import write_text
-from ..io.ratings import COLUMNS, ORIGINAL_SYSTEM
 from ..io.vectors import Plda, write_vectors
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet
@@ -496,7 +495,7 @@ def simulate_ratings(
     }
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(RATING_COLUMNS)
     for number in range(1, EVALUATORS + 1):
         name = f"listener{number:02d}"
         generator = np.random.default_rng([seed, zlib.crc32(name.encode())])

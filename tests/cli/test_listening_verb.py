@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from support import B1, ROOT, Run, cli, imported, ok, options_of, refused, snapshot, undrawn
 
-from privacy_eval.io.ratings import TEMPLATE, read_ratings
 from privacy_eval.listening import evaluation
 from privacy_eval.listening.evaluation import evaluate_ratings
+from privacy_eval.listening.ratings import TEMPLATE, read_ratings
 from privacy_eval.listening.store import read_listening_test
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import to_json

@@ -58,7 +58,6 @@ from privacy_eval.io.data_dir import (
     subset_data_dir,
 )
 from privacy_eval.io.files import digest, read_bytes, read_text
-from privacy_eval.io.ratings import Ratings, read_ratings
 from privacy_eval.io.results_txt import format_results_txt, parse_results_txt
 from privacy_eval.io.schema import from_plain, load_json, to_plain
 from privacy_eval.io.scores import read_scores, read_trial_list, read_trials
@@ -74,6 +73,7 @@ from privacy_eval.io.vectors import (
 )
 from privacy_eval.io.wer import format_wer_line, read_wer_folder
 from privacy_eval.io.yaml_text import parse_yaml
+from privacy_eval.listening.ratings import Ratings, read_ratings
 from privacy_eval.metrics.pairing import pair
 from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.numbers.report_data import ReportData

@@ -10,7 +10,6 @@ from support import cli, ok, printed, refused, write
 from privacy_eval import PrivacyEvalError
 from privacy_eval.errors import UsageError
 from privacy_eval.io.data_dir import read_spk2gender, read_utt2dur, read_utt2spk
-from privacy_eval.io.ratings import read_ratings
 from privacy_eval.io.user_tables import read_labels, read_measures, read_predictions
 
 #: Numbers as ids of speakers, as LibriSpeech has them: an index of rows looks alike.
@@ -266,9 +265,12 @@ def test_a_prediction_that_is_missing_is_refused(tmp_path: Path, missing: str) -
             read_predictions(path)
 
 
+@pytest.mark.wing("listening")
 @pytest.mark.parametrize("missing", MISSING)
 def test_a_rater_who_is_missing_is_nobody(tmp_path: Path, missing: str) -> None:
     """And the index of rows that a data frame has is no rating."""
+    from privacy_eval.listening.ratings import read_ratings
+
     text = ",evaluator,system,trial,naturalness\n0,ann,B1,u1,7\n1,{},B1,u2,6\n"
     assert read_ratings([write(tmp_path / "r.csv", text.format("bob"))]).score.tolist() == [7, 6]
     with pytest.raises(PrivacyEvalError, match="r.csv:3: evaluator is blank or missing"):

@@ -16,7 +16,6 @@ from support import csv_rows, snapshot
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.files import digest
-from privacy_eval.io.ratings import Ratings, read_ratings
 from privacy_eval.io.schema import to_plain
 from privacy_eval.listening.evaluation import (
     DETECTION_METRICS,
@@ -26,6 +25,7 @@ from privacy_eval.listening.evaluation import (
     normalized_ranks,
     rated_speakers,
 )
+from privacy_eval.listening.ratings import Ratings, read_ratings
 from privacy_eval.listening.store import FILES, evaluators_csv, listening_files, read_listening_test
 from privacy_eval.metrics import TrialScores, score_metrics
 from privacy_eval.metrics.confidence import holm

@@ -188,6 +188,7 @@ def unmarked(text: str, key: str, value: float, mark: str) -> list[str]:
     ]
 
 
+@pytest.mark.wing("disclosure")
 @pytest.mark.parametrize("key", CASES)
 def test_outputs_mark_the_same_values(key: str, tmp_path: Path) -> None:
     results, caveat = made(CASES[key]), CAVEATS[key]

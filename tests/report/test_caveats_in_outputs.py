@@ -26,7 +26,6 @@ from support import (
 from privacy_eval.metrics import CAVEATS, METRICS, VARIANTS
 from privacy_eval.metrics.groups import GroupSummary, GroupValues
 from privacy_eval.numbers.cells import cells_from_results
-from privacy_eval.numbers.gate import Policy, Rule, judge
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.notes import front_notes, identical_scores
 from privacy_eval.report.sections import report_sections
@@ -206,8 +205,11 @@ def test_scores_that_two_systems_share_are_named() -> None:
     assert not list(identical_scores(merge([scores_of("a", 1)])))
 
 
+@pytest.mark.wing("disclosure")
 def test_linkability_of_few_targets_is_marked_in_every_output() -> None:
     """70 target trials: of the variant challenge it is too low, of exact it is not."""
+    from privacy_eval.disclosure.gate import Policy, Rule, judge
+
     results = imported(ANON, protocol="vpc2022", system="mine")
     assert results.protocol.variant == "challenge"
     few = tuple(scored(r, n_target=70, n_nontarget=50_000) for r in results.verification)
@@ -234,7 +236,10 @@ def test_linkability_of_few_targets_is_marked_in_every_output() -> None:
     assert verdict.decision == "UNDECIDED" and "reads as privacy" in verdict.deciding.reason
 
 
+@pytest.mark.wing("disclosure")
 def test_groups_of_few_trials_are_marked_and_not_judged() -> None:
+    from privacy_eval.disclosure.gate import Policy, Rule, judge
+
     results = imported(ANON, protocol="vpc2022", system="mine")
     summaries = {
         name: GroupSummary(GroupValues(n, 5000, 5, eer=0.4, linkability=0.1))

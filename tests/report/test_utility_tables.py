@@ -25,7 +25,6 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics.utility import SpeakerErrors
 from privacy_eval.numbers.cells import cells_from_published, cells_from_results, merge_cells
-from privacy_eval.numbers.gate import Policy, Rule, judge
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
@@ -135,7 +134,10 @@ def with_interval(results: Results) -> Results:
     return replace(results, verification=tuple(records))
 
 
+@pytest.mark.wing("disclosure")
 def test_word_errors_of_other_words_are_marked_and_not_ranked() -> None:
+    from privacy_eval.disclosure.gate import Policy, Rule, judge
+
     lines = (
         with_line(r, words=1000 if r.condition.system == "b" else 15355) for r in FOUR.recognition
     )
@@ -158,8 +160,11 @@ def test_word_errors_of_other_words_are_marked_and_not_ranked() -> None:
     assert [of.split(",")[0] for of in told] == ["b"]
 
 
+@pytest.mark.wing("disclosure")
 @pytest.mark.parametrize("has_path", [True, False])  # as best_wer.sh appends it, or not
 def test_partial_word_errors_are_marked_and_not_averaged(has_path: bool) -> None:
+    from privacy_eval.disclosure.gate import Policy, Rule, judge
+
     lines = (
         with_line(r, partial=True, decode=line_of(r).decode * has_path).with_facts(
             **({} if has_path else {"language_model": None, "asr_model": None}),

@@ -22,7 +22,6 @@ from privacy_eval.metrics.caveats import (
     WORSE_ORIGINAL,
 )
 from privacy_eval.numbers.cells import ORIGINAL_COLUMN, cells_from_results, is_withheld
-from privacy_eval.numbers.gate import Policy, Rule, judge
 from privacy_eval.numbers.means import Means
 from privacy_eval.numbers.rankings import rank
 from privacy_eval.protocol.protocol import load_protocol
@@ -198,9 +197,12 @@ def averages(results: Results) -> dict[str, float | None]:
     return {s: means.of("wer", None, "test", s)["value"] for s in (ORIGINAL_COLUMN, "S")}
 
 
+@pytest.mark.wing("disclosure")
 def test_what_is_broken_is_not_averaged_or_ranked_until_confirmed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    from privacy_eval.disclosure.gate import Policy, Rule, judge
+
     results = results_of((0.04, 0.07), (0.995, 0.08))
     means = Means(cells_from_results(results), PROTOCOL)
     assert averages(results) == {ORIGINAL_COLUMN: None, "S": None}
@@ -280,7 +282,10 @@ def held(results: Results) -> set[str]:
     return systems
 
 
+@pytest.mark.wing("disclosure")
 def test_systems_with_the_same_scores_are_held_back() -> None:
+    from privacy_eval.disclosure.gate import Policy, Rule, judge
+
     results = merge([scored("a", "x"), scored("b", "x"), scored("c", "y")])
     assert held(results) == {"a", "b"} == set(results.held)
     means = Means(cells_from_results(results), results.protocol)

@@ -13,6 +13,7 @@ from privacy_eval.cli.stages import STAGES
 RECIPES = ("vpc2020", "vpc2024", "real_speech")
 #: Rooms and verbs whose messages the stages print.
 ROOMS = (
+    "disclosure",
     "organizers",
     "stages",
     "report",
@@ -29,6 +30,7 @@ OF_MODULES = {
     "speech/trees/runs.py": [*(f"stage {name}" for name in STAGES), "xvectors"],
     "cli/results.py": MODULES["results"].split(),
     "listening/verbs.py": ["listening"],
+    "disclosure/verbs.py": ["gate", "report"],
     "organizers/verbs.py": ["check", "unpack-submissions"],
 }
 

@@ -3,7 +3,7 @@
 import pytest
 from support import csv_rows
 
-from privacy_eval.io.ratings import COLUMNS
+from privacy_eval.choices import RATING_COLUMNS
 from privacy_eval.simulate.demo_tree import EVALUATORS, ONE_VALUE, STOPS_EARLY, simulate_ratings
 
 KEY = "a a-1 target\na a-2 target\na b-1 nontarget\nb b-1 target\nb a-1 nontarget\n"
@@ -15,7 +15,7 @@ def rows() -> list[dict[str, str]]:
 
 def test_every_evaluator_rates_every_system() -> None:
     actual = rows()
-    assert tuple(actual[0]) == COLUMNS
+    assert tuple(actual[0]) == RATING_COLUMNS
     of_one = [r for r in actual if r["evaluator"] == "listener01"]
     assert {(r["system"], r["same_speaker"]) for r in of_one} == {
         (system, same) for system in ("Original", "B1", "B2") for same in ("yes", "no")

@@ -23,7 +23,6 @@ from privacy_eval.metrics.caveats import WEAKER_THAN_VARIANT, WEAKER_THAN_WORDS
 from privacy_eval.metrics.confidence import BootstrapReplicates, least_replicates, needed_for_tests
 from privacy_eval.numbers.attackers import Tried
 from privacy_eval.numbers.attackers import with_attackers as attacked
-from privacy_eval.numbers.gate import Policy, Rule, judge
 from privacy_eval.numbers.means import Means
 from privacy_eval.numbers.rankings import Ranking, with_attackers
 from privacy_eval.numbers.report_data import ReportData, read_report_data
@@ -36,7 +35,6 @@ from privacy_eval.report.latex import Layout
 from privacy_eval.report.main_results import attackers_table, main_results_table, pairs_table
 from privacy_eval.report.paper_tables import paper_tables
 from privacy_eval.report.ranking_tables import _tests, ranking_table
-from privacy_eval.report.statement import Evidence, statement_parts
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.results.arrays import with_differences
 from privacy_eval.results.challenge_text import to_results_txt
@@ -543,9 +541,12 @@ def test_the_lowest_eer_is_corrected_where_there_are_replicates(tree: Tree, boot
         assert float(text.split()[0]) == pytest.approx(100 * (eers[one] - eers[other]), abs=0.01)
 
 
+@pytest.mark.wing("disclosure")
 def test_the_lowest_eer_leads_everywhere_and_the_corrected_one_is_named(tree: Tree) -> None:
     """Three attackers that are nearly equal: the corrected EER of the lowest is above all of
     them, and would overclaim in its place."""
+    from privacy_eval.disclosure.statement import Evidence, statement_parts
+
     folder = tree.root / "exp/results-now"
     for seed, path in enumerate((A_A, O_A, f"{O_A}/listeners"), start=1):
         lines_to(folder / path / "scores", strong(0.9, seed))
@@ -571,9 +572,12 @@ def test_the_lowest_eer_leads_everywhere_and_the_corrected_one_is_named(tree: Tr
     assert cells["Corrected"] == row.corrected_text
 
 
+@pytest.mark.wing("disclosure")
 @pytest.mark.parametrize("interval", ["required", "optional"])
 def test_the_gate_does_not_pass_by_the_correction(tree: Tree, interval: Any) -> None:
     """The bound is between the lowest EER and the corrected one."""
+    from privacy_eval.disclosure.gate import Policy, Rule, judge
+
     folder = tree.root / "exp/results-now"
     for seed, path in enumerate((A_A, O_A, f"{O_A}/listeners"), start=1):
         lines_to(folder / path / "scores", strong(0.9, seed))

@@ -179,6 +179,7 @@ def test_attributes_are_those_of_single_files(tree: SpeechTree) -> None:
     assert [risk["value"], [risk["low"], risk["high"]]] == [found[reported]["risk"], interval]
 
 
+@pytest.mark.wing("disclosure")
 def test_csv_tables_report_and_statement(tree: SpeechTree) -> None:
     out = tree.root / "exp/privacy_eval"
     every = csv_rows(out / "results.csv")
@@ -212,6 +213,7 @@ def test_csv_tables_report_and_statement(tree: SpeechTree) -> None:
     assert "exp/models" not in public.read_text()
 
 
+@pytest.mark.wing("disclosure")
 @pytest.mark.parametrize(
     ("rule", "decision"),
     [

@@ -193,6 +193,7 @@ def test_tables_and_report(tree: GroupedTree) -> None:
     assert "By accent, the largest difference" in html
 
 
+@pytest.mark.wing("disclosure")
 def test_the_gate_judges_each_group(tree: GroupedTree) -> None:
     policy = tree.root / "policy.yaml"
     policy.write_text("rules: [{name: accents, metric: eer, each: accent, at-most: 1}]")
@@ -319,6 +320,7 @@ def test_word_errors_of_groups_are_those_of_their_transcripts(words: Path, tmp_p
             assert ("low" in row) == (row["n_speakers"] > 3)
 
 
+@pytest.mark.wing("disclosure")
 def test_word_errors_reach_csv_tables_report_and_gate(words: Path) -> None:
     pytest.importorskip("kaldialign", reason="the extra wer is not installed")
     results = ("--results", words / "out/results.json")

@@ -75,6 +75,7 @@ def test_records_are_those_of_single_files(tree: SpeechTree) -> None:
     assert "one group only" in text and "1 speaker without accent" in text
 
 
+@pytest.mark.wing("disclosure")
 def test_outputs(tree: SpeechTree) -> None:
     results = tree.root / "exp/privacy_eval/results.json"
     record = next(r for r in records(tree) if not r.condition.is_original)

@@ -17,16 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..choices import MISSING, SCALE
+from ..choices import MISSING, ORIGINAL_SYSTEM, RATING_COLUMNS, RATING_METRICS, SCALE
 from ..errors import PrivacyEvalError, abbreviate, printable
-from .csv_text import csv_rows
-from .files import digest, read_text
-from .names import is_printable
+from ..io.csv_text import csv_rows
+from ..io.files import digest, read_text
+from ..io.names import is_printable
 
-#: The rated qualities, in the order of the columns.
-RATING_METRICS = ("naturalness", "intelligibility", "similarity")
-#: Name of original speech in the column of systems.
-ORIGINAL_SYSTEM = "Original"
 #: The column of the ratings in a file of one metric.
 SCORE = "score"
 
@@ -34,15 +30,6 @@ _REQUIRED = ("evaluator", "system", "trial")
 _TRIAL_SET = ("data_set", "gender")
 #: Column of the rated speakers, which the ids of many corpora tell.
 SPEAKER = "speaker"
-COLUMNS = (
-    "evaluator",
-    "system",
-    *_TRIAL_SET,
-    "trial",
-    "enrollment",
-    "same_speaker",
-    *RATING_METRICS,
-)
 
 _SAME = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0, "": -1}
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?")
@@ -55,7 +42,7 @@ _MOST_CHARACTERS = 256
 _MOST_BYTES = 1 << 30
 
 #: Printed by `privacy-eval listening --template`.
-TEMPLATE = f"""{",".join(COLUMNS)}
+TEMPLATE = f"""{",".join(RATING_COLUMNS)}
 listener01,Original,libri,f,1089-134686-0007,1089-134691-0002,yes,9,10,8
 listener01,B1,libri,f,1089-134686-0007,1089-134691-0002,yes,5,7,3
 listener01,B1,libri,m,1188-133604-0011,1221-135766-0003,no,4,7,2
@@ -252,7 +239,9 @@ def _read(path: Path, text: str, metric: str | None) -> tuple[list[_Row], list[s
     lines = ((n, [cell.strip(_BLANKS) for cell in row]) for n, row in csv_rows(text, path))
     first, header = next(lines, (0, []))
     if not header:
-        raise PrivacyEvalError(f"{path}: empty file, expected the columns {','.join(COLUMNS)}")
+        raise PrivacyEvalError(
+            f"{path}: empty file, expected the columns {','.join(RATING_COLUMNS)}"
+        )
     ignored = _check_header(f"{path}:{first}", header, metric)
     names = [metric if metric is not None and name == SCORE else name for name in header]
     rows = []
@@ -273,7 +262,7 @@ def _check_header(where: str, header: list[str], metric: str | None) -> list[str
     """Check the names of columns; return those that mean nothing here."""
     if len(header) == 1 and re.search(r"[;\t]", header[0]):
         raise PrivacyEvalError(f"{where}: expected comma-separated cells")
-    columns = (*COLUMNS[: -len(RATING_METRICS)], SCORE) if metric else COLUMNS
+    columns = (*RATING_COLUMNS[: -len(RATING_METRICS)], SCORE) if metric else RATING_COLUMNS
     allowed = (*columns, SPEAKER)
     misplaced = {*RATING_METRICS, SCORE} - set(allowed)
     for name in header:

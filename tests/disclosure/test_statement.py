@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from support import B1, B2, Galleries, cli, imported, ok, scored, write, write_outputs
 
+from privacy_eval.disclosure.statement import Evidence, statement_parts
 from privacy_eval.metrics.identification import SinglingOutCurve, SpeakerLinkage
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
-from privacy_eval.report.statement import Evidence, statement_parts
 from privacy_eval.report.tables_and_report import Publication
 
 NOT_TESTED = "What was not tested, and what follows"

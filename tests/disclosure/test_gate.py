@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from support import B1, ROOT, changed, cli, imported, scored, with_eer
 
+from privacy_eval.disclosure.gate import Rule, combine, decide, judge, read_policy
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics import VARIANTS
-from privacy_eval.numbers.gate import Rule, combine, decide, judge, read_policy
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.records import Record, Results, merge

@@ -21,15 +21,15 @@ from ..numbers.disclosures import inferred_attributes, speech_amounts
 from ..numbers.identification import is_mixed, percent, rate_of, speakers_size
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
+from ..report.attackers_in_words import attackers_in_words, corrected_words
+from ..report.disclosures_in_words import basis_text, group_text, privacy_sentences
+from ..report.first_screen import attacker, not_evaluated_attacks
+from ..report.markup import Markup, join, tag
+from ..report.notes import front_notes
+from ..report.table_formats import escape_markdown
 from ..results.measurements import Row
 from ..results.records import Record
 from ..version import __version__
-from .attackers_in_words import attackers_in_words, corrected_words
-from .disclosures_in_words import basis_text, group_text, privacy_sentences
-from .first_screen import attacker, not_evaluated_attacks
-from .markup import Markup, join, tag
-from .notes import front_notes
-from .table_formats import escape_markdown
 
 #: Most systems that two pages can be about.
 MOST_SYSTEMS = 3

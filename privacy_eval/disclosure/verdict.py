@@ -5,9 +5,9 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 
 from ..errors import counted
-from ..numbers.gate import Case, RuleVerdict, Verdict
-from .table import Table, aligned
-from .table_formats import to_markdown, to_text
+from ..report.table import Table, aligned
+from ..report.table_formats import to_markdown, to_text
+from .gate import Case, RuleVerdict, Verdict
 
 _HEAD = ("decision", "rule", "value", "95 % interval", "of", "reason")
 

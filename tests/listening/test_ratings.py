@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from privacy_eval.choices import RATING_COLUMNS
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io.ratings import COLUMNS, TEMPLATE, Ratings, joint_codes, read_ratings
+from privacy_eval.listening.ratings import TEMPLATE, Ratings, joint_codes, read_ratings
 
 HEADER = "evaluator,system,data_set,gender,trial,enrollment,same_speaker"
-ALL = ",".join(COLUMNS)
+ALL = ",".join(RATING_COLUMNS)
 GOOD = f"""{ALL}
 ann,Original,libri,f,u1,e1,yes,9,10,8
 ann,B1,libri,f,u1,e1,yes,5,,3
