@@ -20,8 +20,8 @@ from ..io.user_metrics import UserMetric
 from ..metrics import VARIANTS, TrialScores, of_kind, score_metrics
 from ..products.freshness import NOTE, Content, Outcome, Product, Run, bring_up_to_date
 from ..protocol.protocol import Protocol
-from .attacks import Speech, attack_rows, matrix_rows, read_tree_speech, simulated_speech
-from .protocol import AttacksExperiment, EstimatorsExperiment, StudyProtocol
+from .attacks import attack_rows, matrix_rows, read_tree_speech, simulated_speech
+from .protocol import StudyProtocol
 from .scores import (
     Row,
     cluster_rows,
@@ -38,9 +38,9 @@ RECORDS = "records"
 _REVISION = 3
 
 
-#: Makes a product of an experiment, a name, all inputs of its rows in addition to the seed and the
-#: versions, and a function of some arguments, a generator and the metrics.
-_Record = Callable[..., Product]
+#: An experiment, a name, all inputs of the rows in addition to the seed and the versions, and a
+#: function of some arguments, a generator and the metrics.
+_Task = tuple[str, str, object, Callable[..., list[Row]], Sequence[object]]
 
 
 def study_products(
@@ -60,34 +60,51 @@ def study_products(
     tree : Path, optional
         Attack the original speech of this tree, whose protocol is `protocol`.
     """
+    return [_record(out, study.seed, own, task) for task in _tasks(study, tree, protocol)]
+
+
+def _tasks(study: StudyProtocol, tree: Path | None, protocol: Protocol | None) -> Iterator[_Task]:
+    """Yield a task of discrete scores, one per trial key, per selection of trials, per speech,
+    technique and target selection, of matrices, and per EER and number of trials or speakers."""
     vectors = study.vectors
-    record = functools.partial(_record, out, study.seed, own)
-    records = [*_score_records(study, record)]
-    if study.attacks is not None and vectors is not None:
+    if (d := study.discrete) is not None:
+        yield "discrete", "cases", d, discrete_rows, [d]
+    if (g := study.gaussian) is not None:
+        for title, key in [(case.title, key) for case in g.cases for key in case.keys]:
+            inputs = [title, key, g.means, g.deviations, g.scores]
+            yield "gaussian", key, inputs, gaussian_rows, [g, title, key]
+    if (c := study.clusters) is not None:
+        for number, trials in enumerate(c.protocols):
+            inputs = [c.distance, c.deviation, c.utterances, trials]
+            yield "clusters", str(number), inputs, cluster_rows, [c, trials]
+    if (a := study.attacks) is not None and vectors is not None:
         if tree is not None and protocol is not None:
             speeches = read_tree_speech(tree, protocol)
         else:
-            speeches = [simulated_speech(study.attacks, vectors, study.seed)]
-        records += _attack_records(study.attacks, speeches, record)
+            speeches = [simulated_speech(a, vectors, study.seed)]
+        every = itertools.product(speeches, enumerate(a.techniques), a.selections)
+        for speech, (number, technique), selection in every:
+            name = f"{speech.name}_{number}_{selection}"
+            inputs = [speech.sha256, technique, a.attackers, a.linkages]
+            yield "attacks", name, inputs, attack_rows, [a, speech, technique, selection]
     if (m := study.matrices) is not None and vectors is not None:
-        records.append(record("matrices", "cases", [m, vectors], matrix_rows, m, vectors))
-    if study.estimators is not None:
-        records += _estimator_records(study.estimators, record)
-    return records
+        yield "matrices", "cases", [m, vectors], matrix_rows, [m, vectors]
+    if (e := study.estimators) is not None:
+        for eer in e.eers:
+            for ratio, targets in itertools.product(e.nontargets_per_target, e.targets):
+                name = f"independent_{eer:g}_{ratio}_{targets}"
+                inputs = [eer, targets, ratio, e.replicates]
+                yield "estimators", name, inputs, independent_rows, [e, eer, ratio, targets]
+            for speakers in e.speakers:
+                name = f"speakers_{eer:g}_{speakers}"
+                inputs = [eer, speakers, e.utterances, e.speaker_share, e.replicates]
+                yield "estimators", name, inputs, speaker_rows, [e, eer, speakers]
 
 
-def _record(
-    out: Path,
-    seed: int,
-    own: Sequence[UserMetric],
-    experiment: str,
-    name: str,
-    inputs: object,
-    rows: Callable[..., list[Row]],
-    *of: object,
-) -> Product:
+def _record(out: Path, seed: int, own: Sequence[UserMetric], task: _Task) -> Product:
     """Make the product of a task. The NumPy version affects random numbers."""
-    name = f"{experiment}_{name}"
+    experiment, unit, inputs, rows, of = task
+    name = f"{experiment}_{unit}"
     path = out / RECORDS / f"{name}.json"
 
     def make(*_: object) -> Content:
@@ -104,47 +121,6 @@ def _record(
     note = path.with_name(f".{name}{NOTE}")
     fixed: dict[str, Any] = {"options": options, "revision": _REVISION}
     return Product(name, out, note, (path,), lambda _: {}, make, **fixed)
-
-
-def _score_records(study: StudyProtocol, record: _Record) -> Iterator[Product]:
-    """Yield a task of discrete scores, one per trial key, and one per selection of trials."""
-    if (d := study.discrete) is not None:
-        yield record("discrete", "cases", d, discrete_rows, d)
-    if (g := study.gaussian) is not None:
-        for title, key in [(case.title, key) for case in g.cases for key in case.keys]:
-            inputs = [title, key, g.means, g.deviations, g.scores]
-            yield record("gaussian", key, inputs, gaussian_rows, g, title, key)
-    if (c := study.clusters) is not None:
-        for number, trials in enumerate(c.protocols):
-            inputs = [c.distance, c.deviation, c.utterances, trials]
-            yield record("clusters", str(number), inputs, cluster_rows, c, trials)
-
-
-def _attack_records(
-    experiment: AttacksExperiment, speeches: Sequence[Speech], record: _Record
-) -> Iterator[Product]:
-    """Yield a task per speech, technique and target selection."""
-    e = experiment
-    for speech, (number, technique), selection in itertools.product(
-        speeches, enumerate(e.techniques), e.selections
-    ):
-        name = f"{speech.name}_{number}_{selection}"
-        inputs = [speech.sha256, technique, e.attackers, e.linkages]
-        yield record("attacks", name, inputs, attack_rows, e, speech, technique, selection)
-
-
-def _estimator_records(experiment: EstimatorsExperiment, record: _Record) -> Iterator[Product]:
-    """Yield a task per EER and number of trials or speakers."""
-    e = experiment
-    for eer in e.eers:
-        for ratio, targets in itertools.product(e.nontargets_per_target, e.targets):
-            name = f"independent_{eer:g}_{ratio}_{targets}"
-            inputs = [eer, targets, ratio, e.replicates]
-            yield record("estimators", name, inputs, independent_rows, e, eer, ratio, targets)
-        for speakers in e.speakers:
-            name = f"speakers_{eer:g}_{speakers}"
-            inputs = [eer, speakers, e.utterances, e.speaker_share, e.replicates]
-            yield record("estimators", name, inputs, speaker_rows, e, eer, speakers)
 
 
 def study_metrics(
