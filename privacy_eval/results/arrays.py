@@ -133,6 +133,8 @@ _ALIKE = (
 _TEXTS = ("speakers", "bootstrap_design")
 
 _NUMBERS = ("bootstrap_seed", "bootstrap_speakers")
+#: Of the draws, each a single value.
+_DESIGN = ("bootstrap_design", *_NUMBERS)
 
 
 def _wrong(arrays: Arrays) -> str:
@@ -149,7 +151,7 @@ def _wrong(arrays: Arrays) -> str:
         if name.startswith(tuple(f"{variant}_" for variant in VARIANTS)):
             if array.ndim != 2 or not array.size or array.shape[0] != array.shape[1]:
                 return f"{name} is not a square matrix"
-        elif array.ndim != (name not in (*_NUMBERS, "bootstrap_design")):
+        elif array.ndim != (name not in _DESIGN):
             return f"{name} has {array.ndim} dimensions"
     for names in (*_ALIKE, [name for name in arrays if name.startswith(VARIANTS)]):
         sizes = {name: arrays[name].size for name in names if name in arrays}
@@ -160,9 +162,6 @@ def _wrong(arrays: Arrays) -> str:
         if edges.size != mass.size + 1 or not np.all(np.diff(edges) > 0):
             return "linkability_edges do not bound the bins"
     return ""
-
-
-_DESIGN = ("bootstrap_design", "bootstrap_seed", "bootstrap_speakers")
 
 
 def with_differences(results: Results, arrays: StoredArrays) -> Results:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from model_support import needs_model
 from support import cli, ok, run_program
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
@@ -134,5 +135,10 @@ def test_the_advice_asks_for_a_command_only_where_there_is_no_network(
     run = ok(cli("data-dir", *sources, "--model", tmp_path / "network"))
     assert "--extractor" not in run.out and "plda, mean.vec" in run.out
     assert "attackers: [{id: cosine" in run.out
-    run = ok(cli("data-dir", *sources[:3], tmp_path / "other", "--encoders", "ge2e-raw"))
+
+
+@needs_model("ge2e")
+def test_an_encoder_needs_no_advice(work: Path, tmp_path: Path) -> None:
+    sources = ("--original", work / "speech", "--out", tmp_path / "tree")
+    run = ok(cli("data-dir", *sources, "--encoders", "ge2e-raw"))
     assert "First copy" not in run.out and "attackers: [" not in run.out

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,19 +54,19 @@ from privacy_eval.tree.discovery import find_systems
 PUBLISHED = cells_from_published(load_published_results("vpc2020"))
 
 
-@dataclass
-class Stored:
+class Stored(StoredArrays):
     """Curves that were never written: arrays by system, data set and gender."""
 
-    arrays: dict[tuple[str, str, str], dict[str, NDArray[Any]]] = field(default_factory=dict)
+    def __init__(
+        self, arrays: Mapping[tuple[str, str, str], dict[str, NDArray[Any]]] | None = None
+    ) -> None:
+        super().__init__(())
+        self.arrays = arrays or {}
 
     def of(self, record: Record) -> Mapping[str, NDArray[Any]] | None:
         return self.arrays.get(
             (record.condition.system, record.condition.data_set, record.condition.gender)
         )
-
-    def replicates(self, record: Record, variant: str) -> Mapping[str, NDArray[Any]]:
-        return self.of(record) or {}
 
 
 def stored_of(**systems: dict[str, NDArray[Any]]) -> Stored:
@@ -104,7 +104,7 @@ def results_of(protocol: Protocol, eers: Mapping[str, float]) -> Results:
 
 def data_of(results: Results, stored: object, cells: Cells | None = None) -> ReportData:
     cells = cells_from_results(results) if cells is None else cells
-    return ReportData(results, cells, stored)  # type: ignore[arg-type]
+    return ReportData(results, cells, stored)
 
 
 def ranked(results: Results, stored: object, cells: Cells | None = None, **options: Any) -> Ranking:

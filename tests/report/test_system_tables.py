@@ -29,6 +29,7 @@ from privacy_eval.report.system_tables import system_tables, table_groups
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_files import write_tables
 from privacy_eval.report.table_formats import FORMATS, to_csv
+from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.records import Record, Results, merge
 
 SETS = ["libri", "vctk_com", "vctk_dif"]
@@ -330,14 +331,15 @@ def first_individual() -> float:
     return with_intervals().verification[0].by_variant()["challenge"]["zebra_individual"]
 
 
-class Drawn:
+class Drawn(StoredArrays):
     """Replicates that were never written: of every condition the same ones, moved to its EER."""
 
     def __init__(self, size: int, speakers: int) -> None:
+        super().__init__(())
         self.noise = np.linspace(-0.01, 0.01, size)
         self.speakers = speakers
 
-    def replicates(self, record: Record, variant: str) -> dict[str, np.ndarray[Any, Any]]:
+    def of(self, record: Record) -> dict[str, np.ndarray[Any, Any]]:
         return {
             "bootstrap_challenge_eer": record.by_variant()["challenge"]["eer"] + self.noise,
             "bootstrap_design": np.array("d"),
@@ -355,7 +357,7 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
         results,
         verification=tuple(scored(r, speaker_intervals=intervals) for r in results.verification),
     )
-    data = ReportData(results, arrays=Drawn(1001, speakers))  # type: ignore[arg-type]
+    data = ReportData(results, arrays=Drawn(1001, speakers))
     tables = {t.name: t for t in system_tables(data, "M", "")}
     averages, table = tables["averages"], tables["attacks"]
     dev = {row[1]: row[2] for row in table.groups[0]}
@@ -367,7 +369,7 @@ def test_weighted_averages_have_intervals(speakers: int, few: bool) -> None:
     low, high = map(float, dev["Lazy-informed"].split("[")[1].rstrip("]").split(", "))
     assert (low, high) == pytest.approx((mean - wide, mean + wide), abs=0.005)
     first = scored(with_eer(results.verification[0], 0.97), n_target=100, n_nontarget=900)
-    data = ReportData(with_first(results, first), arrays=Drawn(1001, 30))  # type: ignore[arg-type]
+    data = ReportData(with_first(results, first), arrays=Drawn(1001, 30))
     withheld = {t.name: t for t in system_tables(data, "M", "")}["attacks"]
     assert withheld.groups[0][0][2] == ""
     assert any(note.startswith("?") for note in withheld.notes)

@@ -2,12 +2,14 @@
 
 import copy
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support import (
     ANON,
@@ -26,9 +28,11 @@ from support import (
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import METRICS
 from privacy_eval.protocol.protocol import load_protocol
+from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.json_store import FORMAT, read_results, to_json
 from privacy_eval.results.outputs import to_csv
+from privacy_eval.results.record_files import read_record, record_content
 from privacy_eval.results.records import Results, merge
 
 KINDS = ("verification", "recognition", "utility", "similarity")
@@ -540,3 +544,36 @@ def test_a_language_model_that_the_protocol_lacks_is_refused(tmp_path: Path) -> 
     plain["recognition"][0]["facts"]["language_model"] = "other"
     with pytest.raises(PrivacyEvalError, match="does not fit protocol .*language model other"):
         _stored(tmp_path, plain)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("bootstrap_seed", 0.5, "bootstrap_seed is no whole number"),
+        ("bootstrap_speakers", math.inf, "bootstrap_speakers is no whole number"),
+        ("bootstrap_seed", [1], "bootstrap_seed has 1 dimensions"),
+        ("bootstrap_design", 1, "bootstrap_design is no text"),
+        ("bootstrap_exact_eer", ["x"], "bootstrap_exact_eer is not numeric"),
+    ],
+)
+def test_replicates_of_strangers_are_checked(
+    name: str, value: object, said: str, tmp_path: Path
+) -> None:
+    results = imported(B1, system="M")
+    draws = {"design": "d", "seed": 0, "speakers": 30, "exact_eer": [0.1, 0.2]}
+    arrays = {f"bootstrap_{entry}": np.array(of) for entry, of in draws.items()}
+    path = tmp_path / "records/M/x.json"
+    path.parent.mkdir(parents=True)
+    for of in (arrays, {**arrays, name: np.array(value)}):
+        for file, content in record_content(path, results.verification[0], of).items():
+            file.write_bytes(content)
+        record = read_record(path)
+        stored = StoredArrays([(replace(results, verification=(record,)), tmp_path / "r.json")])
+        if of is arrays:
+            drawn = stored.replicates(record, "exact", "eer")
+            assert drawn is not None and drawn.n_speakers == 30
+            assert drawn.values["eer"].tolist() == [0.1, 0.2]
+            assert stored.replicates(record, "challenge", "eer") is None
+        else:
+            with pytest.raises(PrivacyEvalError, match=said):
+                stored.replicates(record, "exact", "eer")

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from model_support import needs_model
 from support import ODD_NAME, Run, cli, lines_to, ok, recording_to, refused, snapshot
 
 from privacy_eval.protocol.protocol import load_protocol
@@ -265,6 +266,7 @@ def made(original: Path, tree: Path, *more: object) -> Run:
     return cli("data-dir", "--original", original, "--out", tree, *more)
 
 
+@needs_model("ge2e")
 def test_an_export_of_lhotse_is_a_tree(data: Path, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     done = ok(made(data, tree, "--encoders", "ge2e", "--anonymized", data))
