@@ -55,11 +55,15 @@ def pin_tiny_ge2e(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return wheel
 
 
+def if_model(name: str) -> pytest.MarkDecorator:
+    """Skip a test unless the user has downloaded the model."""
+    reason = f"no model {name} in the cache (privacy-eval get-model {name})"
+    return pytest.mark.skipif(not model_path(name).is_file(), reason=reason)
+
+
 def needs_model(name: str) -> Callable[[Test], Test]:
     """Mark a test as one of models, and skip it unless the user has downloaded the model."""
-    reason = f"no model {name} in the cache (privacy-eval get-model {name})"
-    skip = pytest.mark.skipif(not model_path(name).is_file(), reason=reason)
-    return lambda test: pytest.mark.models(skip(test))
+    return lambda test: pytest.mark.models(if_model(name)(test))
 
 
 def expected() -> dict[str, NDArray[Any]]:

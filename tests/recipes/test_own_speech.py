@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from model_support import needs_model
+from model_support import if_model
 from support import cli, ok, run_program
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
@@ -137,7 +137,7 @@ def test_the_advice_asks_for_a_command_only_where_there_is_no_network(
     assert "attackers: [{id: cosine" in run.out
 
 
-@needs_model("ge2e")
+@if_model("ge2e")
 def test_an_encoder_needs_no_advice(work: Path, tmp_path: Path) -> None:
     sources = ("--original", work / "speech", "--out", tmp_path / "tree")
     run = ok(cli("data-dir", *sources, "--encoders", "ge2e-raw"))
