@@ -22,8 +22,8 @@ from privacy_eval.metrics import Trials, TrialScores, kaldi_eer, similarity_matr
 from privacy_eval.metrics.eer import speaker_eers
 from privacy_eval.metrics.groups import groups
 from privacy_eval.metrics.identification import closed_set_linkage, single_out
-from privacy_eval.metrics.utility import recalls
 from privacy_eval.scale.counts import count_scores
+from privacy_eval.utility.rates import recalls
 
 PEOPLE = list("abcdefgh")
 ENROLLED, TRIAL = np.repeat(PEOPLE, 8), np.tile(PEOPLE, 8)

@@ -18,7 +18,7 @@ from privacy_eval import metrics
 PACKAGE = ROOT / "privacy_eval"
 ROOMS = ("metrics", "asv", "attackers", "scale", "speech")
 #: Modules of other rooms.
-MODULES = ("listening/opinions.py",)
+MODULES = ("listening/opinions.py", "utility/rates.py")
 #: Of wings: their stages and verbs, which nobody imports.
 OTHERS = ("aligned_scores", "tree_scores", "verbs", "verb_inputs", "wing")
 Documented = ast.FunctionDef | ast.ClassDef
