@@ -17,6 +17,8 @@ from privacy_eval import metrics
 
 PACKAGE = ROOT / "privacy_eval"
 ROOMS = ("metrics", "asv", "attackers", "scale", "speech")
+#: Modules of other rooms.
+MODULES = ("listening/opinions.py", "utility/rates.py")
 #: Of wings: their stages and verbs, which nobody imports.
 OTHERS = ("aligned_scores", "tree_scores", "verbs", "verb_inputs", "wing")
 Documented = ast.FunctionDef | ast.ClassDef
@@ -24,7 +26,8 @@ Documented = ast.FunctionDef | ast.ClassDef
 
 def documented() -> Iterator[tuple[str, Documented]]:
     """Yield the public functions and classes of the rooms, then the others of the API."""
-    for path in sorted(p for room in ROOMS for p in (PACKAGE / room).glob("*.py")):
+    patterns = (*(f"{room}/*.py" for room in ROOMS), *MODULES)
+    for path in sorted(path for pattern in patterns for path in PACKAGE.glob(pattern)):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in tree.body if path.stem not in OTHERS else ():
             if isinstance(node, Documented) and not node.name.startswith("_"):

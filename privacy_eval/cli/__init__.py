@@ -43,8 +43,6 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "evaluate single files": {
         "metrics": "compute the privacy metrics of one score file",
-        "wer": "compute word error rates of transcripts, with intervals over speakers",
-        "uar": "compute emotion recognition recalls (UAR) from predictions",
         "attributes": "infer gender or another attribute of speakers from x-vectors",
     },
     "evaluate a tree": {
@@ -84,7 +82,6 @@ MODULES = {
     "begin": "init selftest demo-tree",
     "metrics": "metrics",
     "vectors": "train-backend similarity identification attributes",
-    "utility": "wer uar measures",
     "results": "tables figures report export",
     "shells": "check-options completion",
 }

@@ -24,7 +24,7 @@ from ..stages.options import (
 )
 from ..stages.recipe import every_stage, stages_of_wings
 from ..tree.discovery import suffix_hint
-from ..wings import referred
+from ..wings import provided, referred
 from .inputs import (
     chosen_attackers,
     exit_code,
@@ -186,7 +186,7 @@ def asv_scores(arguments: argparse.Namespace) -> int:
 
 def privacy_metrics(arguments: argparse.Namespace) -> int:
     """Stage 6."""
-    from ..stages.privacy_metrics import evaluate_tree, without_intervals
+    from ..stages.privacy_metrics import WORD_ERRORS, evaluate_tree, without_intervals
 
     experiment = load_experiment(arguments)
     protocol, utt2spk = experiment.asv.protocol, arguments.utt2spk
@@ -212,8 +212,9 @@ def privacy_metrics(arguments: argparse.Namespace) -> int:
     wanted = options.bootstrap or options.groups
     unaligned = without_intervals(experiment.systems) if wanted else []
     if unaligned:
-        what = "intervals" if options.bootstrap else "groups"
-        why = missing_library(f"{what} of word error rates", "kaldialign")
+        what = f"{'intervals' if options.bootstrap else 'groups'} of word error rates"
+        is_wing = provided(WORD_ERRORS, needed=False)
+        why = missing_library(what, "kaldialign") if is_wing else f"{what}: not installed"
         log(f"privacy-eval: warning: {why}: none of {abbreviate(unaligned)}")
     rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
     log_items(arguments, "rebuilt", rebuilt)

@@ -34,10 +34,10 @@ from ..metrics.confidence import holm
 from ..metrics.detection import Det, det_curve
 from ..metrics.eer import equal_rate
 from ..metrics.pav import FloatArray
-from ..metrics.utility import mean_opinion, opinion_difference
 from ..protocol.protocol import Protocol
 from ..results.measurements import PRESENT, RANKS, Measurements, Row, measured
 from ..version import __version__
+from .opinions import mean_opinion, opinion_difference
 from .ratings import Ratings, joint_codes
 
 #: Rated quantities: similarity by the kind of pair.

@@ -31,7 +31,7 @@ from ..results.records import Record, Results
 from ..stages import asv_scores, similarity
 from ..stages.access import AsvSystems, Experiment, SystemUnderTest, TreeAccess, owners_of
 from ..stages.collect import read_emotion, read_recognition, records_of_kind
-from ..stages.privacy_metrics import rated_words, scores_and_key
+from ..stages.privacy_metrics import scores_and_key
 from ..tree.conditions import Condition, ConditionFiles, System, is_needed, original_trial_sets
 from ..tree.discovery import (
     attacker_problems,
@@ -41,6 +41,7 @@ from ..tree.discovery import (
     teams_without_systems,
     unmatched_folders,
 )
+from ..wings import provided
 from .findings import (
     CREATABLE,
     ERROR,
@@ -218,11 +219,11 @@ def _recognition(
 ) -> Iterator[Finding]:
     """Yield results of speech and emotion recognition that cannot be used; `read` gets the records
     of the others."""
-    access = asv.access
+    access, count = asv.access, provided("word errors of rated transcripts", needed=False)
     for system in systems:
         for folder in system.recognition:
             try:
-                counts = rated_words(folder, access.inputs, allow_missing=access.allow_missing)
+                counts = count and count(folder, access.inputs, access.allow_missing)
                 lines, _, refused = read_recognition(folder, access.inputs, counts)
             except Exception as error:
                 yield failure(WORD_ERRORS, error, team=system.name, file=folder.folder)

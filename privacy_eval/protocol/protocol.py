@@ -145,7 +145,7 @@ class Recognition:
     """Speech recognition: sets, language models (marker by id), recognizers (folder by
     training speech), the language model of the averages, and the recognizer of anonymized speech
     in them (by default the one trained like the attacker's model); folders in `exp/` that contain
-    the sets, without the prefix `ASR-`; normalization of transcripts (`metrics.utility`)."""
+    the sets, without the prefix `ASR-`; normalization of transcripts (of the verb `wer`)."""
 
     data_sets: tuple[RecognitionSet, ...]
     language_models: Mapping[str, str]

@@ -434,9 +434,8 @@ def _references(
 
 def run_pitch(arguments: argparse.Namespace) -> Found:
     from ..io.data_dir import read_utt2spk
-    from ..metrics.utility import mean_and_std, mismatched_pairs, pitch_correlation
     from ..report.single_files import Found, number_table
-    from .utility import tracks_of
+    from .utility import mean_and_std, mismatched_pairs, pitch_correlation, tracks_of
 
     original, anonymized = (
         tracks_of(

@@ -45,7 +45,7 @@ from .asv_scores import score_products, vector_folders
 from .attackers import attacker_costs
 from .disclosure import plan_amounts, plan_attributes, plan_identification
 from .options import MetricOptions
-from .privacy_metrics import can_align, condition_products, transcript_products
+from .privacy_metrics import WORD_ERRORS, can_align, condition_products, transcript_products
 from .recipe import stages_of_wings
 from .records import STAGE, products_of_wing
 from .similarity import plan_similarity
@@ -144,10 +144,9 @@ def _recognition(
     """Return the records of a folder's `%WER` lines or, if there are none, of its transcripts;
     `refused` gets the names of those that are rejected."""
     from ..results.challenge_text import recognition_records
-    from .word_errors import read_set_word_errors
 
     (protocol, tree, inputs), condition = place, files.condition
-    errors = None if transcribed is None else read_set_word_errors(transcribed.files[-1])
+    errors = provided("word errors of a record")(transcribed.files[-1]) if transcribed else None
     lines, read, wrong = read_recognition(files, inputs, None if errors is None else errors.counts)
     sources = {relative(path, tree): sha256 for path, sha256 in read.items()}
     if errors and transcribed and not lines and not wrong:
@@ -347,7 +346,7 @@ def _of_absent_stages(experiment: Experiment) -> list[str]:
 
 
 #: Kinds of records that the core leaves to wings.
-_OF_WINGS = ("measures", "audio")
+_OF_WINGS = ("measures", "audio", "recognition")
 
 
 def _left_to_wing(kind: str, experiment: Experiment) -> Iterable[Product]:
@@ -475,11 +474,18 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[Record]) -> list[s
             if names:
                 text = f"no {what} of {len(names)}: {', '.join(names)}"
                 lines.setdefault(text, []).append(f"{system.name}{part.suffix}")
+    recognized = [files for system in experiment.systems for files in system.recognition]
+    uncounted = [] if provided(WORD_ERRORS, needed=False) else recognized
     absent = teams_without_systems(access.results, experiment.systems, protocol)
     return [
         *(f"{', '.join(systems)}: {text}" for text, systems in lines.items()),
         *(f"{folder.name}: no scores of any system" for folder in absent),
         *_of_absent_stages(experiment),
+        *(
+            f"{f.condition.system} {f.condition.name}: what counts its word errors is not installed"
+            for f in uncounted
+            if f.transcripts is not None and not f.transcripts.is_rated
+        ),
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,18 +39,12 @@ from ..results.record_files import (
     metrics_digest,
     record_content,
     record_paths,
-    record_text,
     user_metrics,
 )
-from ..tree.conditions import (
-    Condition,
-    ConditionFiles,
-    RecognitionFiles,
-    System,
-    Transcripts,
-)
+from ..tree.conditions import Condition, ConditionFiles, System
 from ..tree.discovery import find_key, first_file, score_file
 from ..version import __version__
+from ..wings import provided
 from .access import EXTRACTOR_ROLE
 from .attackers import ENROLLED_WORDS, RECOGNIZED, SPOKEN
 from .options import MetricOptions
@@ -63,12 +57,11 @@ if TYPE_CHECKING:
     from ..metrics.confidence import BootstrapReplicates
     from ..metrics.groups import GroupErrors, GroupSummary, GroupValues, TargetStratum
     from ..metrics.trials import Trials
-    from ..metrics.utility import WordErrors
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 6
-#: The same of word errors.
-_OF_TRANSCRIPTS = 4
+#: What a wing plans of transcripts.
+WORD_ERRORS = "records of recognition"
 
 #: Inputs of scores that the records of their metrics name, too.
 _OF_SCORES = (EXTRACTOR_ROLE, ENROLLED_WORDS, RECOGNIZED, SPOKEN)
@@ -487,84 +480,13 @@ def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any
     }
 
 
-# Word errors of transcripts
-
-
-@dataclass(frozen=True)
-class _Transcribed:
-    """The word errors of one recognized set."""
-
-    files: RecognitionFiles
-    transcripts: Transcripts
-    path: Path
-    tree: Path
-    options: MetricOptions
-
-    def product(self) -> Product:
-        condition = self.files.condition
-        return Product(
-            f"{condition.system} {condition.name}",
-            self.tree,
-            note_of(self.path),
-            (self.path,),
-            self.find,
-            self.make,
-            subject=self.transcripts.rules,
-            options=self.options.made_with,
-            revision=_OF_TRANSCRIPTS,
-            optional=True,
-        )
-
-    def find(self, inputs: Inputs) -> Sources:
-        if self.files.outside:
-            raise PrivacyEvalError(outside_message(self.files.outside[0]))
-        given, options = self.transcripts, self.options
-        paths = {"hypothesis": given.hypothesis, "reference": given.reference}
-        if options.bootstrap or options.groups:
-            if given.utt2spk is None:
-                what = "a bootstrap over speakers" if options.bootstrap else "groups of speakers"
-                raise PrivacyEvalError(f"{given.reference.parent}: no utt2spk, required by {what}")
-            paths["utt2spk"] = given.utt2spk
-        return paths | label_sources(options.groups, self.tree, inputs)
-
-    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        from .word_errors import count_word_errors, group_word_errors, set_word_errors
-
-        roles = ("hypothesis", "reference", "utt2spk")
-        files = {role: inputs.load(paths[role]) for role in roles if role in paths}
-        errors = count_word_errors(
-            files["hypothesis"],
-            files["reference"],
-            utt2spk=files.get("utt2spk"),
-            **self.transcripts.rules,
-            allow_missing=self.options.allow_missing,
-        )
-        drawn = {"replicates": self.options.bootstrap, "seed": self.options.seed}
-        record, remarks = set_word_errors(errors, **drawn), list(errors.notes)
-        for labels in labels_in_tree(self.options.groups, self.tree):
-            of_groups, without = group_word_errors(errors, labels, **drawn)
-            if of_groups:
-                record = replace(record, groups={**record.groups, labels.column: of_groups})
-            remarks += without_group(labels, self.tree, without, len(errors.speakers))
-        note = f"{record.left_out} transcripts left out" if record.left_out else ""
-        return Content({self.path: record_text(record)}, note, tuple(remarks))
-
-
 def transcript_products(
     systems: Iterable[System], out: Path, tree: Path, options: MetricOptions = MetricOptions()
 ) -> dict[Condition, Product]:
-    """Return the word errors of the recognized sets with transcripts, also by groups of speakers;
-    sets that have rates only if words can be aligned."""
-    systems = list(systems)
-    names = file_names(system.name for system in systems)
-    products = {}
-    for name, files in ((names[s.name], files) for s in systems for files in s.recognition):
-        path = out / "records" / name / f"recognition-{files.folder.name}.json"
-        given = files.transcripts
-        if given is not None and (not given.is_rated or can_align()):
-            one = _Transcribed(files, given, path, tree, options)
-            products[files.condition] = one.product()
-    return products
+    """Return the word errors of the recognized sets with transcripts; none where no wing counts
+    them."""
+    plan = provided(WORD_ERRORS, needed=False)
+    return plan(systems, out, tree, options) if plan else {}
 
 
 def can_align() -> bool:
@@ -573,32 +495,8 @@ def can_align() -> bool:
 
 
 def without_intervals(systems: Iterable[System]) -> list[str]:
-    """List the sets that have transcripts but no intervals, as their words cannot be aligned."""
-    if can_align():
+    """List the sets that have transcripts but no intervals, as their words cannot be counted."""
+    if can_align() and provided(WORD_ERRORS, needed=False):
         return []
     sets = (files for system in systems for files in system.recognition)
     return [f"{f.condition.system} {f.condition.name}" for f in sets if f.transcripts is not None]
-
-
-def rated_words(
-    files: RecognitionFiles, inputs: Inputs, *, allow_missing: bool
-) -> WordErrors | None:
-    """Count the word errors of a set's transcripts if it has rates to compare with them.
-
-    Raises
-    ------
-    PrivacyEvalError
-        As `count_word_errors`.
-    """
-    given = files.transcripts
-    if given is None or not given.is_rated or not can_align():
-        return None
-    from .word_errors import count_word_errors
-
-    errors = count_word_errors(
-        inputs.load(given.hypothesis),
-        inputs.load(given.reference),
-        allow_missing=allow_missing,
-        **{**given.rules, "variant": "challenge"},
-    )
-    return errors.counts

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import example, given
@@ -22,7 +23,9 @@ from privacy_eval.io.transcripts import (
     read_transcripts,
 )
 from privacy_eval.metrics.utility import WordErrors
-from privacy_eval.stages.word_errors import WordErrorCounts, count_word_errors
+
+if TYPE_CHECKING:
+    from privacy_eval.utility.word_errors import WordErrorCounts
 
 GOLDEN = ROOT / "tests" / "data" / "golden" / "sclite"
 SCLITE = json.loads((GOLDEN / "expected.json").read_text())
@@ -33,10 +36,17 @@ def as_errors(counts: dict[str, int]) -> WordErrors:
     return WordErrors(*(counts[k] for k in ("words", "insertions", "deletions", "substitutions")))
 
 
-def count(reference: str, hypothesis: str, where: Path = GOLDEN) -> WordErrorCounts:
-    return count_word_errors(where / hypothesis, where / reference)
+def count(reference: str, hypothesis: str) -> "WordErrorCounts":
+    return count_word_errors(GOLDEN / hypothesis, GOLDEN / reference)
 
 
+def count_word_errors(hypothesis: Path | Loaded, reference: Path | Loaded) -> "WordErrorCounts":
+    from privacy_eval.utility import word_errors
+
+    return word_errors.count_word_errors(hypothesis, reference)
+
+
+@pytest.mark.wing("utility")
 @pytest.mark.parametrize(
     ("name", "reference", "hypothesis"),
     [
@@ -55,12 +65,14 @@ def test_counts_are_those_of_sclite(name: str, reference: str, hypothesis: str) 
     assert speakers == expected["speakers"]
 
 
+@pytest.mark.wing("utility")
 def test_errors_are_the_fewest_where_those_of_sclite_are_not() -> None:
     """24 of meeteval and jiwer; the weights 4, 3, 3 of sclite make 26."""
     assert count("costs_ref.trn", "costs_hyp.trn").counts.errors == 24
     assert SCLITE["costs"]["all"]["errors"] == 26
 
 
+@pytest.mark.wing("utility")
 def test_a_missing_hypothesis_is_named_in_every_format(tmp_path: Path) -> None:
     files = ("--reference", GOLDEN / "plain_ref.trn", "--hypothesis", GOLDEN / "partial_hyp.trn")
     refused(cli("wer", *files), "2 of 16", "piet-0012, rosa-11")
@@ -74,12 +86,14 @@ def test_a_missing_hypothesis_is_named_in_every_format(tmp_path: Path) -> None:
     assert (row["Deletions"], row["Words"]) == ("10", "24")
 
 
+@pytest.mark.wing("utility")
 def test_a_ctm_with_an_unknown_channel_is_refused() -> None:
     text = (GOLDEN / "meeting.ctm").read_text().replace("yard08 1", "yard08 A")
     with pytest.raises(PrivacyEvalError, match="1 recordings or channels .*: yard08 A"):
         count_word_errors(Loaded(Path("h.ctm"), text.encode()), GOLDEN / "meeting.stm")
 
 
+@pytest.mark.wing("utility")
 @pytest.mark.parametrize("reference", ["ref.stm", "ref.seglst.json"])
 @pytest.mark.parametrize("hypothesis", ["hyp.stm", "hyp.seglst.json"])
 def test_segments_pair_across_formats_as_sessions_of_meeteval(
@@ -91,6 +105,7 @@ def test_segments_pair_across_formats_as_sessions_of_meeteval(
     assert list(found.speakers) == ["olga", "piet", "quin", "rosa"]
 
 
+@pytest.mark.wing("utility")
 def test_speakers_of_segments_serve_the_bootstrap_groups_and_comparison(tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text("speaker,g\nolga,a\npiet,b\nquin,a\nrosa,b\n")
     files = ("--reference", GOLDEN / "ref.stm", "--hypothesis", GOLDEN / "hyp.stm")
@@ -152,6 +167,7 @@ FORMATS: dict[str, Callable[[dict[str, str]], str]] = {
 }
 
 
+@pytest.mark.wing("utility")
 @pytest.mark.parametrize("hypothesis", FORMATS)
 @pytest.mark.parametrize("reference", FORMATS)
 def test_formats_pair_by_their_ids(reference: str, hypothesis: str) -> None:
@@ -159,8 +175,12 @@ def test_formats_pair_by_their_ids(reference: str, hypothesis: str) -> None:
     ref, hyp = FORMATS[reference](WORDS).encode(), FORMATS[hypothesis](HEARD).encode()
     found = count_word_errors(Loaded(Path("h"), hyp), Loaded(Path("r"), ref))
     assert found.counts == WordErrors(9, 1, 0, 1)
-    read = {u: w.split() for u, w in read_transcripts(Loaded(Path("r"), ref)).items()}
-    assert read == {u: w.split() for u, w in WORDS.items()}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_formats_have_the_same_words(name: str) -> None:
+    read = read_transcripts(Loaded(Path("r"), FORMATS[name](WORDS).encode()))
+    assert {u: w.split() for u, w in read.items()} == {u: w.split() for u, w in WORDS.items()}
 
 
 def test_cells_with_line_ends_and_blanks_are_one_text() -> None:
@@ -174,6 +194,7 @@ def test_files_of_one_name_in_several_folders_keep_their_folders() -> None:
     assert list(read_transcripts(Loaded(Path("x"), table.replace(b"b/1", b"b/2")))) == ["1", "2"]
 
 
+@pytest.mark.wing("utility")
 def test_a_manifest_with_both_is_reference_and_hypothesis(tmp_path: Path) -> None:
     file = tmp_path / "manifest.json"
     rows = [{"audio_filepath": f"{u}.wav", "text": WORDS[u], "pred_text": HEARD[u]} for u in WORDS]
@@ -184,6 +205,7 @@ def test_a_manifest_with_both_is_reference_and_hypothesis(tmp_path: Path) -> Non
     assert "pred_text" in done.err
 
 
+@pytest.mark.wing("utility")
 def test_parts_of_one_recording_pair_by_their_times() -> None:
     def manifest(words: list[str]) -> Loaded:
         rows = [
@@ -199,6 +221,7 @@ def test_parts_of_one_recording_pair_by_their_times() -> None:
     assert found.counts == WordErrors(3, 0, 0, 0)
 
 
+@pytest.mark.wing("utility")
 def test_a_ctm_pairs_with_whole_recordings() -> None:
     ctm = b"u1 1 0.9 0.3 b\nu1 1 0.2 0.3 a\nu2 1 2.2 0.3 d\n"
     for side in ("u1 a b\nu2 c\n", "a b (u1)\nc (u2)\n"):
@@ -208,6 +231,7 @@ def test_a_ctm_pairs_with_whole_recordings() -> None:
         assert found.counts == WordErrors(3, 0, 0, 1)
 
 
+@pytest.mark.wing("utility")
 def test_speakers_and_words_that_are_numbers() -> None:
     stm = b"r 1 1089 0.00 4.00 so\nr 1 121 4.00 5.5 it is\n"
     ctm = b"r 1 0.1 0.2 3\nr 1 0.5 0.2 14\nr 1 4.5 0.2 2\n"
@@ -221,6 +245,7 @@ def test_speakers_and_words_that_are_numbers() -> None:
     assert [s.words for s in read_segments(whole)[1]] == ["3", "14"]
 
 
+@pytest.mark.wing("utility")
 def test_segments_that_are_not_scored() -> None:
     unscored = b"r A ann 0.0 2.0 x ignore_time_segment_in_scoring y\nr A ann 2.0 4.0 so it is\n"
     scored = b"r A ann 0.0 2.0 well\nr A ann 2.0 4.0 so is it\n"
@@ -233,6 +258,7 @@ def test_segments_that_are_not_scored() -> None:
         count_word_errors(Loaded(Path("h"), unscored), Loaded(Path("r"), scored))
 
 
+@pytest.mark.wing("utility")
 def test_words_of_a_ctm_in_gaps_and_at_the_ends() -> None:
     """In a gap to the next segment, before the first to it, after the last to the last."""
     stm = b"r A ann 1.0 2.0 a b\nr A bob 3.0 4.0 c d e\n"
@@ -241,6 +267,7 @@ def test_words_of_a_ctm_in_gaps_and_at_the_ends() -> None:
     assert found.counts == WordErrors(5, 0, 0, 0)
 
 
+@pytest.mark.wing("utility")
 def test_a_ctm_does_not_tell_overlapping_speakers_apart() -> None:
     stm = b"r A a 0.0 4.0 one two three\nr A b 2.0 6.0 four five six\n"
     ctm = b"r A 0.1 0.2 one\nr A 2.5 0.2 four\n"

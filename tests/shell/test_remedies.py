@@ -32,6 +32,7 @@ OF_MODULES = {
     "listening/verbs.py": ["listening"],
     "disclosure/verbs.py": ["gate", "report"],
     "organizers/verbs.py": ["check", "unpack-submissions"],
+    **dict.fromkeys(("utility/transcripts.py", "utility/word_errors.py"), ["wer"]),
 }
 
 #: Options that not every recipe has: why their messages are not printed by the others.

@@ -10,7 +10,6 @@ from support import changed_protocol, cli, ok, snapshot
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.wer import read_wer_folder
-from privacy_eval.metrics.utility import word_errors
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
@@ -166,7 +165,10 @@ def test_trees_are_complete_and_named_simulated(conf: str, trees: Path) -> None:
     assert data.protocol.title == results.protocol.title
 
 
+@pytest.mark.wing("utility")
 def test_word_errors_are_those_of_the_transcripts(trees: Path) -> None:
+    from privacy_eval.utility.word_errors import word_errors
+
     def text(path: Path) -> dict[str, str]:
         lines = (line.partition(" ") for line in path.read_text().splitlines())
         return {utterance: words for utterance, _, words in lines}

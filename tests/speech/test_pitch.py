@@ -12,9 +12,8 @@ import soundfile
 from support import ROOT, cli, csv_rows, printed, refused
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.metrics import utility
-from privacy_eval.metrics.utility import mismatched_pairs, pitch_correlation
-from privacy_eval.speech.utility import read_track
+from privacy_eval.speech import utility
+from privacy_eval.speech.utility import mismatched_pairs, pitch_correlation, read_track
 
 PITCH = ROOT / "tests" / "data" / "golden" / "pitch"
 
@@ -198,3 +197,15 @@ def test_without_praat_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "parselmouth", None)
     refused(cli("pitch", *options(audio)), "-m pip install praat-parselmouth")
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 40, 700])
+@pytest.mark.parametrize("n_speakers", [1, 2, 5])
+def test_mismatched_pairs(n: int, n_speakers: int) -> None:
+    speaker_of = {f"u{i}": f"s{i % n_speakers}" for i in range(n)}
+    pairs = mismatched_pairs(speaker_of)
+    assert len(pairs) >= min(n, 2) and len(set(pairs)) == len(pairs)
+    assert all(a != b for a, b in pairs)
+    if len(set(speaker_of.values())) > 1:
+        assert all(speaker_of[a] != speaker_of[b] for a, b in pairs)
+    assert pairs == mismatched_pairs(dict(reversed(speaker_of.items())))

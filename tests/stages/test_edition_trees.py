@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from support import ROOT, cli, csv_rows, ok, refused
 
+from privacy_eval import wings
 from privacy_eval.numbers.cells import interval_of
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
+from privacy_eval.products.freshness import NOTE
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.records import Results, folds_of, galleries, line_of
 
@@ -232,6 +234,7 @@ def test_four_languages_with_an_attacker_each(tree: Path) -> None:
     assert found == rows and len(rows) == 48
 
 
+@pytest.mark.wing("utility")
 @pytest.mark.parametrize("tree", list(EDITIONS), indirect=True)
 def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the challenge's `wer`, its numbers; with it, intervals besides."""
@@ -243,7 +246,8 @@ def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch)
     rated = {r.condition.name: r for r in evaluated(tree, conf).recognition}
     assert len(rated) == 4 and not any("low" in r.find("wer") for r in rated.values())
     with monkeypatch.context() as patch:
-        patch.setattr("privacy_eval.stages.privacy_metrics.can_align", lambda: False)
+        for module in ("stages.privacy_metrics", "utility.transcripts"):
+            patch.setattr(f"privacy_eval.{module}.can_align", lambda: False)
         done = cli("stage", "privacy-metrics", *common, "--bootstrap", 40)
         assert done.code == 0 and "intervals of word error rates need kaldialign" in done.err
     done = cli("stage", "privacy-metrics", *common, "--bootstrap", 40)
@@ -280,6 +284,27 @@ def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch)
     refused(cli("stage", "privacy-metrics", *common), "unknown-1")
 
 
+def test_transcripts_without_the_wing_that_counts_their_words(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rates that are there are collected; the set without one is named, and so are records."""
+    common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
+    rated = {r.condition.name for r in evaluated(tree, "vpc2024").recognition}
+    (tree / "exp/asr/libri_dev_asr_toy/wer").unlink()
+    others = {wing.name: wing for wing in wings.installed() if wing.name != "utility"}
+    monkeypatch.setattr(wings, "_found", lambda: (others, {"utility": "no module"}))
+    (tree / f"exp/privacy_eval/records/toy/.recognition-libri_dev_asr{NOTE}").touch()
+    done = ok(cli("stage", "privacy-metrics", *common, "--bootstrap", 40))
+    assert "intervals of word error rates: not installed: none of" in done.err
+    ok(cli("stage", "collect", *common))
+    results = read_results(tree / "exp/privacy_eval/results.json")
+    (missing,) = rated - {r.condition.name for r in results.recognition}
+    left_out = (tree / "exp/privacy_eval/left_out.txt").read_text()
+    assert f"toy {missing}: what counts its word errors is not installed" in left_out
+    assert "of a stage that is not installed: recognition" in left_out
+
+
+@pytest.mark.wing("utility")
 def test_empty_hypotheses_count_as_the_variant_of_the_tree(tree: Path) -> None:
     """The challenge's script counts an empty hypothesis as a word: as a substitution."""
     (tree / "exact.yaml").write_text("extends: vpc2024\nvariant: exact\n")
@@ -445,6 +470,7 @@ def test_damaged_tables_are_named(tree: Path) -> None:
     assert "results_folds_toy.csv" in done.err
 
 
+@pytest.mark.wing("utility")
 @pytest.mark.parametrize(
     "errors", ["0 / 1, 0 ins, 0 del, 0 sub", "0 / {words}, 0 ins, 0 del, 0 sub"]
 )
@@ -483,6 +509,7 @@ def test_word_counts_are_compared_with_those_of_other_sets(tree: Path) -> None:
     assert "ASR-libri_dev_asr_toy" in {r.condition.name for r in rows}
 
 
+@pytest.mark.wing("utility")
 def test_damaged_transcripts_leave_out_their_rate(tree: Path) -> None:
     """Else a team could keep a rate from being compared with them."""
     pytest.importorskip("kaldialign", reason="the extra wer is not installed")

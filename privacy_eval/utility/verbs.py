@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..choices import NORMALIZATIONS, VARIANTS
+from ..cli.group_options import BY, group_rows, group_tables, plain_groups, read_by
+from ..cli.options import Options, few_replicates, log
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.names import vocabulary_notes
 from ..io.schema import to_plain
 from ..options import choice, path
-from .group_options import BY, group_rows, group_tables, plain_groups, read_by
-from .options import Options, few_replicates, log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..io.user_tables import Measures, Prediction
     from ..metrics.utility import WordErrors
     from ..report.single_files import Found
-    from ..stages.word_errors import WordErrorCounts
+    from .word_errors import WordErrorCounts
 
 _TRANSCRIPTS = "transcripts: Kaldi's text, STM, CTM, trn, SegLST, manifest, or CSV with a header"
 _OTHER_HYPOTHESES = (
@@ -74,7 +74,7 @@ _REPLICATES = 1000
 
 def run_wer(arguments: argparse.Namespace) -> Found:
     from ..report.single_files import Found, ends, number_table
-    from ..stages.word_errors import compare, interval
+    from .word_errors import compare, interval
 
     word_errors = _counted(arguments)
     first, speakers = word_errors[0], word_errors[0].speakers
@@ -129,7 +129,7 @@ def _row(of: Mapping[str, Any], **place: str) -> dict[str, Any]:
 
 def _counted(arguments: argparse.Namespace) -> list[WordErrorCounts]:
     """Count the word errors of one or two files, and log what must be known of them."""
-    from ..stages.word_errors import count_word_errors
+    from .word_errors import count_word_errors
 
     files = [arguments.hypothesis] + ([arguments.versus] if arguments.versus else [])
     options = ("utt2spk", "normalization", "variant", "allow_missing")
@@ -154,7 +154,7 @@ def _counted(arguments: argparse.Namespace) -> list[WordErrorCounts]:
 def _groups_wer(arguments: argparse.Namespace, counted: WordErrorCounts) -> dict[str, Any]:
     """Return the rates of groups of speakers as plain values, with intervals if there is a
     bootstrap."""
-    from ..stages.word_errors import group_word_errors
+    from .word_errors import group_word_errors
 
     plain = {}
     for labels in read_by(arguments.by):
@@ -186,8 +186,9 @@ def run_uar(arguments: argparse.Namespace) -> Found:
     from ..io.data_dir import read_utt2spk
     from ..io.transcripts import refuse_utterances, speakers_of
     from ..io.user_tables import read_predictions
-    from ..metrics.utility import mean_of_folds, recalls
+    from ..metrics.utility import mean_of_folds
     from ..report.single_files import Found, number_table
+    from .rates import recalls
 
     utt2spk = read_utt2spk(arguments.utt2spk)
     by_set: _Sets = {}
@@ -234,7 +235,7 @@ def run_uar(arguments: argparse.Namespace) -> Found:
 def _merged(path: Path, by_set: _Sets) -> _Sets:
     """Log classes that only references or predictions have; return sets once more, under another
     name, in which those count as another class that the challenge counts so."""
-    from ..metrics.utility import MERGED
+    from .rates import MERGED
 
     sets: _Sets = {}
     for name, of_speaker in by_set.items():
@@ -259,7 +260,8 @@ def _groups_uar(
 ) -> dict[str, Any]:
     """Return the mean UAR over the speakers of each group as plain values, with intervals if there
     is a bootstrap."""
-    from ..metrics.utility import SpeakerSums, group_rates
+    from ..metrics.utility import SpeakerSums
+    from .rates import group_rates
 
     names = tuple(folds)
     uars = tuple(folds[name]["uar"] for name in names)
@@ -388,7 +390,8 @@ def _described(
     """Compute mean and interval of a measure, and its difference of another system."""
     import math
 
-    from ..metrics.utility import SpeakerSums, rate_difference
+    from ..metrics.utility import SpeakerSums
+    from .rates import rate_difference
 
     plain: dict[str, Any] = {"mean": math.fsum(values.values()) / len(values), "interval": None}
     drawn = {"replicates": arguments.bootstrap, "seed": arguments.seed}

@@ -9,7 +9,7 @@ import pytest
 from support import ROOT, Run, cli, csv_rows, ok, printed, refused
 
 from privacy_eval.metrics import METRICS
-from privacy_eval.metrics.utility import recalls
+from privacy_eval.utility.rates import recalls
 
 
 @pytest.fixture(scope="module")

@@ -1,36 +1,164 @@
-"""Word error rates of transcripts: pooled, per speaker, with intervals and a paired test."""
+"""Word error rates of transcripts: pooled, per speaker, with intervals and a paired test.
+
+Rates are fractions, all errors by all reference words; words are aligned by kaldialign, the extra
+`wer` of the package.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..choices import MISSING, Variant, grouped
+from ..choices import MISSING, NORMALIZATIONS, VARIANTS, Normalization, Variant, grouped
 from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
-from ..io.files import Loaded
+from ..io.files import Inputs, Loaded
 from ..io.schema import SPARSE, from_plain, load_json
 from ..io.transcripts import Forms, pair_transcripts, speakers_of
 from ..io.user_tables import Labels
 from ..metrics.confidence import Interval
-from ..metrics.utility import (
-    GroupRate,
-    Normalization,
-    RateDifference,
-    SpeakerErrors,
-    WordErrors,
-    fold_writing,
-    group_rates,
-    rate_difference,
-    split_words,
-    total,
-    word_errors,
-)
+from ..metrics.utility import GroupRate, SpeakerErrors, WordErrors, align_symbols
+from ..stages.privacy_metrics import can_align
+from ..tree.conditions import RecognitionFiles
+from .rates import RateDifference, group_rates, rate_difference
+
+#: Characters that VoicePrivacy 2026 (track 2) deletes without a blank. Inverted marks of Spanish
+#: and curly quotes stay, and `est-elle` becomes one word: the references hardly have such marks,
+#: so that the rates of Spanish and French are too high.
+_DELETED = str.maketrans("", "", '.,!?;:»«"()[]…—–-')
+_HAN = re.compile("[\u4e00-\u9fff]")
+
+
+def total(counts: Iterable[WordErrors]) -> WordErrors:
+    """Pool counts.
+
+    Parameters
+    ----------
+    counts : iterable of WordErrors
+
+    Returns
+    -------
+    WordErrors
+
+    Examples
+    --------
+    >>> total([WordErrors(3, 0, 0, 1), WordErrors(1, 1, 0, 0)]).wer
+    0.5
+    """
+    return WordErrors(*map(sum, zip((0, 0, 0, 0), *map(astuple, counts), strict=True)))
+
+
+def split_words(text: str, normalization: Normalization = "none") -> list[str]:
+    """Split a transcript into words as an edition of the challenge does.
+
+    Parameters
+    ----------
+    text : str
+    normalization : {"none", "vpc2026"}
+        `none` (2024, and track 1 of 2026): case and punctuation count. `vpc2026` (track 2, behind
+        Whisper): lower case, some punctuation deleted; of a text with Han characters (U+4E00 to
+        U+9FFF) only these, each a word, so that Japanese loses its kana and Chinese its digits.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    ValueError
+        Another normalization.
+
+    Examples
+    --------
+    >>> split_words("Où est-elle ?", "vpc2026")
+    ['où', 'estelle']
+    >>> split_words("3月と4日", "vpc2026")
+    ['月', '日']
+    """
+    if normalization == "none":
+        return text.split()
+    if normalization != "vpc2026":
+        raise ValueError(f"normalization must be one of {NORMALIZATIONS}, not {normalization!r}")
+    return _HAN.findall(text) or text.lower().translate(_DELETED).split()
+
+
+def fold_writing(text: str, *, every: bool = False) -> str:
+    """Return a text in lower case without the punctuation that `vpc2026` deletes.
+
+    Parameters
+    ----------
+    text : str
+    every : bool
+        Also without apostrophes, curly quotes and whatever else Unicode counts as punctuation.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> fold_writing("Don't stop."), fold_writing("¡Don’t stop!", every=True)
+    ("don't stop", 'dont stop')
+    """
+    folded = text.lower().translate(_DELETED)
+    if not every:
+        return folded
+    return "".join(c for c in folded if c != "\u02bc" and unicodedata.category(c)[0] not in "PS")
+
+
+def word_errors(
+    reference: str,
+    hypothesis: str,
+    *,
+    normalization: Normalization = "none",
+    variant: Variant = "exact",
+) -> WordErrors:
+    """Count the errors of one utterance.
+
+    Parameters
+    ----------
+    reference, hypothesis : str
+    normalization : {"none", "vpc2026"}
+        See `split_words`.
+    variant : {"exact", "challenge"}
+        `exact`: an empty side has no words, and text that is canonically equivalent in Unicode is
+        equal, as for compute-wer and sclite. `challenge`, as its scripts: characters are compared
+        as they are, and with `none` an empty side counts as one empty word (SpeechBrain 0.5).
+
+    Returns
+    -------
+    WordErrors
+
+    Raises
+    ------
+    PrivacyEvalError
+        kaldialign is not installed.
+    ValueError
+        Another normalization or variant.
+
+    Examples
+    --------
+    >>> word_errors("A B C", "A X C D")
+    WordErrors(words=3, insertions=1, deletions=0, substitutions=1)
+    >>> word_errors("", "A B").words, word_errors("", "A B", variant="challenge")
+    (0, WordErrors(words=1, insertions=1, deletions=0, substitutions=1))
+    """
+    if variant not in VARIANTS:
+        raise ValueError(f"variant must be one of {VARIANTS}, not {variant!r}")
+    texts = (reference, hypothesis)
+    if variant == "exact":
+        texts = (unicodedata.normalize("NFC", reference), unicodedata.normalize("NFC", hypothesis))
+    sides = [split_words(text, normalization) for text in texts]
+    if variant == "challenge" and normalization == "none" and any(sides):
+        sides = [words or [""] for words in sides]
+    return align_symbols(*sides, purpose="word error rates of transcripts")
 
 
 @dataclass(frozen=True)
@@ -135,6 +263,25 @@ def _remarks(
         left = folded
 
 
+def rated_words(files: RecognitionFiles, inputs: Inputs, allow_missing: bool) -> WordErrors | None:
+    """Count the word errors of a set's transcripts if it has rates to compare with them.
+
+    Raises
+    ------
+    PrivacyEvalError
+        As `count_word_errors`.
+    """
+    given = files.transcripts
+    if given is None or not given.is_rated or not can_align():
+        return None
+    return count_word_errors(
+        inputs.load(given.hypothesis),
+        inputs.load(given.reference),
+        allow_missing=allow_missing,
+        **{**given.rules, "variant": "challenge"},
+    ).counts
+
+
 def interval(counted: WordErrorCounts, *, replicates: int, seed: int) -> Interval:
     """Compute the interval of a word error rate over speakers.
 
@@ -228,7 +375,7 @@ def set_word_errors(counted: WordErrorCounts, *, replicates: int, seed: int) -> 
 
 
 def read_set_word_errors(path: Path) -> SetWordErrors:
-    """Read the record of a product of `transcript_products`.
+    """Read the record of a product of `plan_transcripts`.
 
     Raises
     ------
