@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, missing_library
+from ..errors import PrivacyEvalError, abbreviate, counted, missing_library
 from ..options import fill
 from ..products.freshness import LIBRARY, Outcome, Product, bring_up_to_date
 from ..protocol.protocol import LEARNT, Protocol, load_protocol
@@ -26,6 +26,7 @@ from ..stages.recipe import every_stage, stages_of_wings
 from ..tree.discovery import suffix_hint
 from ..wings import referred
 from .inputs import (
+    check_distractors,
     chosen_attackers,
     exit_code,
     load_asv_systems,
@@ -292,13 +293,6 @@ def identification(arguments: argparse.Namespace) -> int:
     options = fill(AmountOptions, arguments, sentences=tuple(sorted(sentences)))
     planned = plan_amounts(experiment, options)
     return _make(arguments, experiment, planned, "amounts of speech") or failed
-
-
-def check_distractors(arguments: argparse.Namespace) -> None:
-    """Refuse distractors that are no data set of the tree."""
-    name, data = arguments.distractors, arguments.tree / "data"
-    if name is not None and ("/" in name or not (data / name).is_dir()):
-        raise UsageError(f"--distractors: {data}: no data set {name!r}")
 
 
 def attributes(arguments: argparse.Namespace) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..asv.attributes import few_speakers
 from ..choices import SITUATIONS, grouped
 from ..errors import counted
 from ..metrics import METRICS
+from ..metrics.caveats import few_speakers
 from ..metrics.groups import MIN_TESTED
 from ..metrics.identification import singling_out_chance
 from ..numbers.disclosures import (

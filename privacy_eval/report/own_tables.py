@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..asv.attributes import few_speakers
 from ..choices import SITUATIONS, grouped
 from ..metrics import describe
+from ..metrics.caveats import few_speakers
 from ..metrics.identification import SpeakerLinkage
 from ..numbers.disclosures import inferred
 from ..numbers.identification import mean_halves, overlaps, speakers_size
