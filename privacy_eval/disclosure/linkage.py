@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import PrivacyEvalError
-from .arguments import as_array
-from .confidence import expanded_interval
-from .pav import FloatArray, IntArray
-from .printed import Printed
-from .strongest import average_ranks
-from .trial_scores import BoolArray
+from ..metrics.arguments import as_array
+from ..metrics.confidence import expanded_interval
+from ..metrics.pav import FloatArray, IntArray
+from ..metrics.printed import Printed
+from ..metrics.strongest import average_ranks
+from ..metrics.trial_scores import BoolArray
 
 #: Comparisons with the right speaker's score: the others who are as high, and the tied of them.
 COMPARED = np.greater_equal, np.equal

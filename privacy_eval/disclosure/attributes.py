@@ -25,10 +25,10 @@ from ..choices import ATTRIBUTE_FOLDS, LEVEL, SITUATIONS
 from ..errors import PrivacyEvalError, abbreviate
 from ..metrics.arguments import as_names, as_numbers
 from ..metrics.caveats import few_speakers
-from ..metrics.identification import rate_interval
 from ..metrics.pav import FloatArray, IntArray
 from ..metrics.printed import Printed
 from ..metrics.utility import ratio_bootstrap
+from .linkage import rate_interval
 
 Situations = dict[str, tuple[FloatArray, FloatArray]]
 

@@ -14,9 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.metrics import TrialScores, rocch_eer
-from privacy_eval.metrics.identification import (
+from privacy_eval.disclosure.linkage import (
     beaters,
     closed_set_linkage,
     linkage_of_beaters,
@@ -30,6 +28,8 @@ from privacy_eval.metrics.identification import (
     wilson_interval,
     worst_overlaps,
 )
+from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.metrics import TrialScores, rocch_eer
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden" / "identification"
 Case = dict[str, Any]
