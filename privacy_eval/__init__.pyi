@@ -1,17 +1,19 @@
 # The public names and where they are defined: read by type checkers, and by __init__.py, which
 # imports each on first use.
-from .asv.attributes import infer_attribute as infer_attribute
 from .asv.backend import PldaBackend as PldaBackend
 from .asv.backend import score_matrix as score_matrix
 from .asv.backend import train_backend as train_backend
-from .asv.identification import identify as identify
-from .asv.identification import singling_out as singling_out
 from .asv.model_folder import load_backend as load_backend
 from .asv.trials import score as score
 from .asv.voice_similarity import voice_similarity as voice_similarity
 from .attackers.discriminant import lda as lda
 from .attackers.fusion import fuse_scores as fuse_scores
+from .disclosure.amount import amounts as amounts
+from .disclosure.attributes import infer_attribute as infer_attribute
 from .disclosure.gate import decide as decide
+from .disclosure.identification import identify as identify
+from .disclosure.identification import singling_out as singling_out
+from .disclosure.worst_case import worst_case as worst_case
 from .errors import PrivacyEvalError as PrivacyEvalError
 from .io.scores import read_scores as read_scores
 from .io.scores import read_trials as read_trials
@@ -31,13 +33,11 @@ from .metrics import similarity_matrix as similarity_matrix
 from .metrics import speaker_bootstrap as speaker_bootstrap
 from .metrics import speechbrain_eer as speechbrain_eer
 from .metrics import zebra as zebra
-from .metrics.amount import amounts as amounts
 from .metrics.evaluation import compare as compare
 from .metrics.groups import groups as groups
 from .metrics.pairing import pair as pair
 from .metrics.strongest import strongest as strongest
 from .metrics.trials import Trials as Trials
-from .metrics.worst_case import worst_case as worst_case
 from .protocol.protocol import load_protocol as load_protocol
 from .report.figures.axes import plot_det as plot_det
 from .report.figures.axes import plot_ece as plot_ece

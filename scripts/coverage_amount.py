@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from privacy_eval.metrics.amount import AmountCurve, Tests, amount_curve
+from privacy_eval.disclosure.amount import AmountCurve, Tests, amount_curve
 
 ENROLLED, DIMENSION, NOISE = 10, 24, 3.5
 LENGTHS = (1, 5, 30)

@@ -11,7 +11,7 @@ import argparse
 
 import numpy as np
 
-from privacy_eval.asv.attributes import infer_attribute
+from privacy_eval.disclosure.attributes import infer_attribute
 
 UTTERANCES, DIMENSION = 10, 16
 

@@ -23,7 +23,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 from tabulate import tabulate
 
-from privacy_eval.asv.identification import identified, ranked
+from privacy_eval.disclosure.identification import identified, ranked
 from privacy_eval.metrics.groups import grouped, max_t_test
 from privacy_eval.metrics.trials import Ids, Trials
 from privacy_eval.metrics.utility import SpeakerSums

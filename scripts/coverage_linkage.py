@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from tabulate import tabulate
 
 from privacy_eval.asv.backend import score_matrix
-from privacy_eval.asv.identification import identified, ranked
+from privacy_eval.disclosure.identification import identified, ranked
+from privacy_eval.disclosure.linkage import beaters, linkage_of_beaters, rate_interval
 from privacy_eval.metrics.confidence import expanded_interval
-from privacy_eval.metrics.identification import beaters, linkage_of_beaters, rate_interval
 from privacy_eval.simulate import VectorModel
 
 SPEAKERS, TESTS, ENROLLED, NEW = 40, 10, 5, 400

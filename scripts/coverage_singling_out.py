@@ -14,7 +14,7 @@ import argparse
 import numpy as np
 from tabulate import tabulate
 
-from privacy_eval.metrics.identification import SinglingOutCurve, singling_out_curve
+from privacy_eval.disclosure.linkage import SinglingOutCurve, singling_out_curve
 
 DIMENSION, TESTS, SIZES = 8, 12, (5, 10)
 #: Strength of the voice, and of hubs.

@@ -38,6 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTS = {
     "metrics": ("tests/metrics", "tests/attackers", "tests/asv"),
     "attackers": ("tests/attackers",),
+    "disclosure": ("tests/disclosure",),
     "io": ("tests/io",),
     "numbers": ("tests/numbers", "tests/report"),
     "results": ("tests/results", "tests/numbers", "tests/report"),
@@ -45,7 +46,8 @@ TESTS = {
 #: The modules of a room that are changed; of other rooms all are.
 SOME = {
     "io": ("scores", "text_table", "counts"),
-    "numbers": ("cells", "means", "challenge_averages", "rankings", "gate"),
+    "numbers": ("cells", "means", "challenge_averages", "rankings"),
+    "disclosure": ("linkage", "identification", "amount", "worst_case", "attributes", "gate"),
     "results": ("rows", "measurements", "json_store"),
 }
 #: Changes of the program's form rather than of its numbers.

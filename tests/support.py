@@ -20,9 +20,9 @@ import time
 import wave
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,7 +36,6 @@ from privacy_eval.io.vectors import write_matrix, write_plda, write_vector, writ
 from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics import describe
 from privacy_eval.metrics.groups import GroupErrors, GroupSummary, TargetStratum
-from privacy_eval.metrics.identification import GroupLinkage, SinglingOutCurve, SpeakerLinkage
 from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.numbers.cells import Cells, at
 from privacy_eval.numbers.challenge_averages import challenge_averages
@@ -70,7 +69,6 @@ from privacy_eval.stages.access import (
     TreeAccess,
     systems_under_test,
 )
-from privacy_eval.stages.disclosure import identification_rows
 from privacy_eval.stages.privacy_metrics import verification_rows
 from privacy_eval.tree.conditions import Condition
 from privacy_eval.tree.discovery import find_systems
@@ -183,51 +181,6 @@ def similarity_record(
         values = {name: value for name, value in known.items() if name != "speaker"}
         rows += rows_of_values(values, variant="exact", speaker=of.speaker, n_speakers=1)
     return rows_record("similarity", condition, rows, **facts)
-
-
-@dataclass(frozen=True)
-class Galleries:
-    """Rates of identification from which `record` is made."""
-
-    condition: Condition
-    sizes: tuple[int, ...]
-    linkage: tuple[float, ...]
-    intervals: tuple[tuple[float, ...], ...] = ()
-    rank: int = 1
-    length: int = 1
-    n_tests: int = 300
-    n_test_speakers: int = 8
-    n_enrolled: int = 5
-    not_enrolled: int = 0
-    utterances_left_out: int = 0
-    speakers_size: int = 0
-    speakers: tuple[SpeakerLinkage, ...] = ()
-    singling_out: SinglingOutCurve = SinglingOutCurve()
-    groups: Mapping[str, Mapping[str, GroupLinkage]] = field(default_factory=dict)
-    genders: tuple[str, ...] = ()
-    enrollment_utterances: int = 0
-    n_distractors: int = 0
-    distractors: str = ""
-
-    @property
-    def record(self) -> Record:
-        names = "rank length n_tests n_enrolled not_enrolled utterances_left_out n_distractors"
-        facts = {name: getattr(self, name) for name in names.split()}
-        facts |= {"enrollment_utterances": self.enrollment_utterances, "genders": self.genders}
-        facts |= {"distractors": self.distractors or None}
-        facts |= {"n_speakers": self.n_test_speakers, "refused": self.singling_out.refused or None}
-        found = SimpleNamespace(
-            rank=self.rank,
-            sizes=self.sizes,
-            linkage=np.array(self.linkage),
-            bounds=[SimpleNamespace(low=low, high=high) for low, high in self.intervals],
-            test_speakers=[""] * self.n_test_speakers,
-            singling_out=self.singling_out,
-            speakers=lambda: self.speakers,
-            speakers_size=self.speakers_size,
-        )
-        rows: Any = identification_rows(found, self.groups)  # type: ignore[arg-type]
-        return rows_record("identification", self.condition, rows, **facts)
 
 
 def speaker_values(record: Record, metric: str) -> dict[str, float]:

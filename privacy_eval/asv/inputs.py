@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from ..protocol.protocol import CROPS, AsvModel, Protocol
 
 if TYPE_CHECKING:
     from ..io.vectors import Vectors
+    from ..metrics.pav import IntArray
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,81 @@ class Enrollment:
         """SHA-256 of speakers and utterances, independent of the order of the files."""
         lines = sorted(f"{s} {' '.join(u)}\n" for s, u in self.members.items())
         return digest("".join(lines).encode())
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Speakers among whom a test speaker is identified.
+
+    Attributes
+    ----------
+    vectors : Vectors
+    enrollment : Enrollment
+    """
+
+    vectors: Vectors
+    enrollment: Enrollment
+
+    def present(self) -> Gallery:
+        """Restrict the gallery to the speakers and utterances with vectors."""
+        members = self.enrollment.members.items()
+        there = {speaker: tuple(u for u in of if u in self.vectors) for speaker, of in members}
+        return self.with_members({speaker: of for speaker, of in there.items() if of})
+
+    def of(self, speakers: Iterable[str]) -> Gallery:
+        """Restrict the gallery to some of its speakers, in this order."""
+        return self.with_members({s: self.enrollment.members[s] for s in speakers})
+
+    def with_members(self, members: Mapping[str, tuple[str, ...]]) -> Gallery:
+        """Replace the speakers and their utterances."""
+        return replace(self, enrollment=replace(self.enrollment, members=members))
+
+    def rows(self) -> IntArray:
+        """Find the vectors of all speakers, one after the other.
+
+        Raises
+        ------
+        PrivacyEvalError
+            An utterance without vector.
+        """
+        utterances = [u for some in self.enrollment.members.values() for u in some]
+        return self.vectors.rows(utterances, f"the enrollment in {self.enrollment.path}")
+
+    @property
+    def size(self) -> int:
+        """Number of enrollment utterances."""
+        return sum(map(len, self.enrollment.members.values()))
+
+
+@dataclass(frozen=True)
+class Conversations:
+    """Tests of several utterances each.
+
+    Attributes
+    ----------
+    vectors : Vectors
+    utterances : mapping of str to list of str
+        Of each test speaker, in whole tests.
+    length : int
+        Utterances per test: consecutive ones, whose vectors are averaged.
+    """
+
+    vectors: Vectors
+    utterances: Mapping[str, Sequence[str]]
+    length: int
+
+    @property
+    def used(self) -> list[str]:
+        """All utterances."""
+        return [u for of_speaker in self.utterances.values() for u in of_speaker]
+
+    @property
+    def speaker(self) -> IntArray:
+        """Number of the speaker of each test, shape (tests,)."""
+        import numpy as np
+
+        tests = [len(u) // self.length for u in self.utterances.values()]
+        return np.repeat(np.arange(len(tests)), tests)
 
 
 def load_listed_enrollment(path: Path, inputs: Inputs) -> Enrollment:

@@ -38,8 +38,7 @@ from ..stages.access import AsvSystems
 from ..stages.attackers import TRAINING, Attacked, VectorScoring, as_optional, learnt_from
 
 if TYPE_CHECKING:
-    from ..asv.galleries import Conversations, Gallery
-    from ..asv.inputs import Enrollment
+    from ..asv.inputs import Conversations, Enrollment, Gallery
     from ..asv.trials import Scorer
     from ..io.vectors import Vectors
     from ..metrics.pav import FloatArray

@@ -43,7 +43,6 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "evaluate single files": {
         "metrics": "compute the privacy metrics of one score file",
-        "attributes": "infer gender or another attribute of speakers from x-vectors",
     },
     "evaluate a tree": {
         "stage": "run a stage of the recipe: privacy-eval stage NAME|NUMBER",
@@ -57,7 +56,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "measures": "compute quality and phone errors of speech, or means of other tools' measures",
         "similarity": "compute voice similarity matrices, DeID and G_VD",
         "recognize": "transcribe speech with a recognizer of your own, for word error rates",
-        "identification": "compute speaker identification rates in galleries, from x-vectors",
         "collect": "write results.json, results.csv and results.txt of a tree",
     },
     "show results": {
@@ -81,7 +79,7 @@ PURPOSES = {name: purpose for names in GROUPS.values() for name, purpose in name
 MODULES = {
     "begin": "init selftest demo-tree",
     "metrics": "metrics",
-    "vectors": "train-backend similarity identification attributes",
+    "vectors": "train-backend similarity",
     "results": "tables figures report export",
     "shells": "check-options completion",
 }

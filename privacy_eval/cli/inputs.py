@@ -335,3 +335,10 @@ def log_items(arguments: argparse.Namespace, title: str, items: Sequence[str]) -
         said = [f"{abbreviate(names)}{text}" for text, names in names_of.items()]
         more = " (--details lists all)" if len(items) > 5 else ""
         log(f"privacy-eval: {title}: {len(items)}: {abbreviate(said)}{more}")
+
+
+def check_distractors(arguments: argparse.Namespace) -> None:
+    """Refuse distractors that are no data set of the tree."""
+    name, data = arguments.distractors, arguments.tree / "data"
+    if name is not None and ("/" in name or not (data / name).is_dir()):
+        raise UsageError(f"--distractors: {data}: no data set {name!r}")

@@ -14,6 +14,7 @@ from ..errors import UsageError, counted
 from ..io.schema import to_plain
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS, columns_of_key
 from ..options import choice, flag, number, path, value
+from ..wings import provided
 from .group_options import BY, check_groups, group_caveats, read_by
 from .options import Options, few_replicates, log, plot_file
 
@@ -91,6 +92,7 @@ VERBS: dict[str, Options] = {
         "example": "--scores scores --trials data/libri_test/trials --bootstrap 1000",
         "shared": "variant bootstrap seed utt2spk allow-missing metric",
         "either": "--scores --target",
+        "needs": {"worst_case": "worst case"},
         "rules": (
             ("nontarget", "target", "{} goes with --target"),
             ("target", "nontarget", "{} goes with --nontarget"),
@@ -364,9 +366,7 @@ def _more(
         table = number_table("speakers", "EER of each speaker, at most 50 %", rows)
         yield {"speakers": eers}, [table]
     if arguments.worst_case:
-        from ..metrics.worst_case import worst_case
-
-        worst = worst_case(trials, seed=arguments.seed)
+        worst = provided("worst case")(trials, seed=arguments.seed)
         yield {"worst_case": worst}, [table_of("worst_case", worst)]
     if arguments.by:
         drawn = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}

@@ -215,7 +215,7 @@ def check_rules(options: Options, arguments: argparse.Namespace) -> None:
             if given[name]:
                 raise UsageError(text.format(f"--{name.replace('_', '-')}"))
     for name, needed in options.get("needs", {}).items():
-        if given[name] not in (None, "", False, "false"):
+        if given[name] and given[name] != "false":
             provided(needed)
 
 

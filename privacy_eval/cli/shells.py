@@ -202,8 +202,7 @@ def _other_edition(options: argparse.Namespace, protocol: Protocol) -> str | Non
 
 def _check_names(options: argparse.Namespace, protocol: Protocol) -> list[str]:
     """Check the names of systems, data sets, results folders and anonymization suffixes."""
-    from .inputs import load_asv_systems, load_experiment
-    from .stage_runs import check_distractors
+    from .inputs import check_distractors, load_asv_systems, load_experiment
 
     anonymizes = options.anonymizer and options.stage <= stage_number("anonymize")
     try:

@@ -10,18 +10,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, missing_library
+from ..errors import PrivacyEvalError, abbreviate, counted, missing_library
 from ..options import fill
 from ..products.freshness import LIBRARY, Outcome, Product, bring_up_to_date
 from ..protocol.protocol import LEARNT, Protocol, load_protocol
 from ..stages.access import BACKEND, KEYS, VECTORS, Experiment
-from ..stages.options import (
-    ATTRIBUTE_REPLICATES,
-    AmountOptions,
-    AttributeOptions,
-    GalleryOptions,
-    MetricOptions,
-)
+from ..stages.options import MetricOptions
 from ..stages.recipe import every_stage, stages_of_wings
 from ..tree.discovery import suffix_hint
 from ..wings import provided, referred
@@ -54,7 +48,7 @@ def _protocol(arguments: argparse.Namespace) -> Protocol:
     return load_protocol(arguments.conf, base=arguments.tree)
 
 
-def _make(
+def make(
     arguments: argparse.Namespace,
     experiment: Experiment,
     planned: Iterable[Product],
@@ -78,7 +72,7 @@ def planned(arguments: argparse.Namespace, row: Options) -> int:
         products = products_of_wing(name, experiment, options)
     else:
         products = referred(row["plan"])(experiment, options)
-    return _make(arguments, experiment, products, what)
+    return make(arguments, experiment, products, what)
 
 
 def data(arguments: argparse.Namespace) -> int:
@@ -274,48 +268,7 @@ def similarity(arguments: argparse.Namespace) -> int:
     if log_if_no_vectors(experiment.asv, "voice similarity"):
         return 0
     log_notes(experiment.asv.notes)
-    return _make(arguments, experiment, plan_similarity(experiment, ()), "voice similarities")
-
-
-def identification(arguments: argparse.Namespace) -> int:
-    """Stage 7."""
-    from ..stages.disclosure import plan_amounts, plan_identification
-
-    experiment, failed = load_experiment(arguments), 0
-    if not log_if_no_vectors(experiment.asv, "identification"):
-        log_notes(experiment.asv.notes)
-        check_distractors(arguments)
-        planned = plan_identification(experiment, fill(GalleryOptions, arguments))
-        failed = _make(arguments, experiment, planned, "identifications")
-    sentences = arguments.sentences or experiment.asv.protocol.sentences
-    if not sentences:
-        return failed
-    options = fill(AmountOptions, arguments, sentences=tuple(sorted(sentences)))
-    planned = plan_amounts(experiment, options)
-    return _make(arguments, experiment, planned, "amounts of speech") or failed
-
-
-def check_distractors(arguments: argparse.Namespace) -> None:
-    """Refuse distractors that are no data set of the tree."""
-    name, data = arguments.distractors, arguments.tree / "data"
-    if name is not None and ("/" in name or not (data / name).is_dir()):
-        raise UsageError(f"--distractors: {data}: no data set {name!r}")
-
-
-def attributes(arguments: argparse.Namespace) -> int:
-    """Stage 7."""
-    from ..stages.disclosure import plan_attributes
-
-    labels = arguments.attribute or _protocol(arguments).attributes
-    if not labels:
-        return 0  # nothing was asked for
-    experiment = load_experiment(arguments, warn=False)
-    if log_if_no_vectors(experiment.asv, "attributes"):
-        return 0
-    log_notes(experiment.asv.notes)
-    replicates = arguments.bootstrap or ATTRIBUTE_REPLICATES
-    options = [fill(AttributeOptions, arguments, bootstrap=replicates, labels=n) for n in labels]
-    return _make(arguments, experiment, plan_attributes(experiment, options), "attributes")
+    return make(arguments, experiment, plan_similarity(experiment, ()), "voice similarities")
 
 
 def collect(arguments: argparse.Namespace) -> int:

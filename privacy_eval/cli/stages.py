@@ -88,10 +88,12 @@ STAGES: dict[str, Options] = {
     "identification": {
         "shared": _READ,
         "kinds": (GalleryOptions, AmountOptions),
+        "needs": dict.fromkeys(("sentences", "distractors"), "identification"),
     },
     "attributes": {
         "shared": _READ,
         "kinds": (AttributeOptions,),
+        "needs": {"attribute": "attributes"},
         "--attribute": value("FILE:COLUMN", _ATTRIBUTE, action="append", default=[]),
     },
     "collect": {

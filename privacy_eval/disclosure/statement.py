@@ -12,24 +12,24 @@ from dataclasses import dataclass
 
 from ..choices import LEAST_SPEAKERS, LEVEL
 from ..errors import counted
-from ..io.evidence import ComparedGroups, InferredAttribute, SpeechAmount
 from ..metrics import NO_WIDTH, describe
 from ..metrics.caveats import marked_text
-from ..metrics.identification import singling_out_chance
 from ..numbers.cells import interval_of, system_column
-from ..numbers.disclosures import inferred_attributes, speech_amounts
-from ..numbers.identification import is_mixed, percent, rate_of, speakers_size
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..report.attackers_in_words import attackers_in_words, corrected_words
-from ..report.disclosures_in_words import basis_text, group_text, privacy_sentences
 from ..report.first_screen import attacker, not_evaluated_attacks
+from ..report.groups_in_words import privacy_sentences
 from ..report.markup import Markup, join, tag
 from ..report.notes import front_notes
 from ..report.table_formats import escape_markdown
 from ..results.measurements import Row
 from ..results.records import Record
 from ..version import __version__
+from .evidence import ComparedGroups, InferredAttribute, SpeechAmount
+from .in_words import basis_text, group_text
+from .linkage import singling_out_chance
+from .numbers import inferred_attributes, is_mixed, percent, rate_of, speakers_size, speech_amounts
 
 #: Most systems that two pages can be about.
 MOST_SYSTEMS = 3
@@ -160,7 +160,7 @@ def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
     reference = f"For those who check the numbers (boot: draws, not people): {data.signature}."
     parts = [
         Part("In short", tuple(_summary(data, evidence))),
-        Part("How to read the numbers", (*_READING, *(_GROUPS,) * bool(data.identified))),
+        Part("How to read the numbers", (*_READING, *(_GROUPS,) * bool(data.disclosed.identified))),
         Part("What was tested", tuple(_tested(data))),
         Part("Attackers, and what each of them knows", tuple(_attackers(data))),
         Part(opinion, _CRITERIA[: 2 + bool(evidence.attributes)], rows),
@@ -210,7 +210,7 @@ def _of_original(data: ReportData, attack: Row, rates: Row) -> str:
     """Write how often original speech is attributed rightly, in groups of the same size."""
     place = attack["split"], rates["gallery"]
     for one in data.attacks[attack["system"]]:
-        of_original = data.identified.get(_key(one)) if one["model"].is_original else None
+        of_original = data.disclosed.identified.get(_key(one)) if one["model"].is_original else None
         if of_original is not None and (one["split"], of_original["gallery"]) == place:
             return f"{100 * of_original['value']:.0f} % of the time with unprotected speech, "
     return ""
@@ -223,7 +223,7 @@ def _trained(of: InferredAttribute) -> str:
 def _worst(data: ReportData, system: str, average: float) -> Iterator[str]:
     """Yield how often the person is found who is found most often, if more than on average, both
     above chance, as groups may differ in size."""
-    worst = data.worst_protected[system]
+    worst = data.disclosed.worst_protected[system]
     if worst is None or worst["value"] - worst["chance"] <= average:
         return
     record, tied = worst["record"], worst["tied"]
@@ -363,7 +363,7 @@ def _utility(data: ReportData, system: str, metric: str) -> str:
 
 def _identified(data: ReportData) -> list[tuple[Row, Row]]:
     """List the attacks with a rate of finding a person."""
-    return [(one, r) for one in _attacks(data) if (r := data.identified.get(_key(one)))]
+    return [(one, r) for one in _attacks(data) if (r := data.disclosed.identified.get(_key(one)))]
 
 
 def _singled_out(data: ReportData) -> list[tuple[Row, Row]]:
@@ -475,7 +475,7 @@ def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
         yield f"{model.title} attacker, who {_knowledge(model)}: this one may find more."
     others = _without(_ATTRIBUTES, [of.name for of in evidence.attributes])
     yield f"Inference of {', '.join([*others, 'other attributes'])}: it may be possible."
-    if not data.identified:
+    if not data.disclosed.identified:
         yield "Finding a person in a group: it may be possible."
     if not _singled_out(data):
         yield "Singling out: it may be possible."

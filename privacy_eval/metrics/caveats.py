@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..choices import LEAST_SPEAKERS
 from .eer import IMPLAUSIBLE_EER, bengio_mariethoz_interval, kaldi_eer, lowest_eer
 from .linkability import LINKABILITY_MIN_TARGETS
 from .llr import cllr, min_cllr
@@ -30,6 +31,9 @@ MAX_ORIGINAL_EER = 0.20
 #: Expected false alarms below which a miss rate at a false-alarm rate is not estimable
 #: (Doddington's rule of 30).
 MIN_FALSE_ALARMS = 30
+
+#: Fewest speakers of a class whose results carry a claim about others.
+LEAST_OF_A_CLASS = 10
 
 #: Minimum number of nontarget scores by the false-alarm rate of the miss rate.
 _MIN_NONTARGETS = {"0.01": 100 * MIN_FALSE_ALARMS, "0.001": 1000 * MIN_FALSE_ALARMS}
@@ -633,3 +637,29 @@ def note_of(caveat: Caveat) -> str:
     if not caveat.printed:
         return f"{NOT_AVAILABLE}: {caveat.reason}"
     return caveat.reason if caveat.ranked else f"{caveat.mark}: {caveat.reason}"
+
+
+def few_speakers(classes: Mapping[str, int]) -> str | None:
+    """Describe why so few speakers carry little, if they do.
+
+    Parameters
+    ----------
+    classes : mapping of str to int
+        Numbers of speakers by label.
+
+    Returns
+    -------
+    str or None
+
+    Examples
+    --------
+    >>> few_speakers({"f": 1, "m": 1})
+    '2 speakers (1 of f): too few for a claim about others; ...'
+    """
+    speakers, least = sum(classes.values()), min(sorted(classes), key=classes.__getitem__)
+    if speakers >= LEAST_SPEAKERS and classes[least] >= LEAST_OF_A_CLASS:
+        return None
+    return (
+        f"{speakers} speakers ({classes[least]} of {least}): too few for a claim about "
+        f"others; {LEAST_SPEAKERS}, and {LEAST_OF_A_CLASS} of each class, would say more"
+    )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import UsageError, abbreviate
 from ..io.user_metrics import register
@@ -17,13 +17,10 @@ from ..protocol.published import published_names
 from ..results.arrays import StoredArrays
 from ..results.measurements import Measurements, Row
 from ..results.record_files import made_by_user
-from ..results.records import (
-    Record,
-    Results,
-    merge,
-)
+from ..results.records import Record, Results, merge
 from ..results.rows import measurements_of
 from ..results.signature import signature
+from ..wings import provided
 from .attackers import Tried, attacks, tried
 from .cells import (
     ORIGINAL_ATTACK,
@@ -36,14 +33,9 @@ from .cells import (
 )
 from .challenge_averages import challenge_averages, coverage, too_few_replicates
 from .groups import group_columns, main_split
-from .identification import (
-    counted_once,
-    identified,
-    worst_protected,
-)
 from .means import Means, trade_offs, utility_metrics
 from .rankings import Ranking, rank, rankings, with_attackers
-from .report_sources import ReportSources
+from .report_sources import DISCLOSED, ReportSources
 
 #: Intervals that bars are drawn with.
 Whiskers = Literal["speakers", "independent"]
@@ -200,23 +192,11 @@ class ReportData:
         return main_split(self.protocol, self.results.verification)
 
     @functools.cached_property
-    def counted_identification(self) -> list[Record]:
-        """The records of identification without those whose tests are in another one, too."""
-        return counted_once(self.protocol, self.results.identification)
-
-    @functools.cached_property
-    def identified(self) -> Mapping[tuple[str, str, str], Row]:
-        """How often people are identified, by system, attack model and split."""
-        return identified(self.counted_identification)
-
-    @functools.cached_property
-    def worst_protected(self) -> Mapping[str, Row | None]:
-        """The speaker of the main split who is identified most often, by system."""
-        of_split = [r for r in self.counted_identification if r.condition.split == self.main_split]
-        return {
-            s: worst_protected(r for r in of_split if r.condition.system == s)
-            for s in self.results.systems
-        }
+    def disclosed(self) -> Any:
+        """What the wing of disclosure says of identification, amounts of speech and attributes;
+        None where it is not installed."""
+        said = provided(DISCLOSED, needed=False)
+        return said and said(self)
 
     @functools.cached_property
     def challenge_averages(self) -> Mapping[str, list[Row]]:

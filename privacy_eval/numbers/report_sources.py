@@ -14,6 +14,10 @@ from ..errors import abbreviate
 from ..io.files import digest, read_bytes
 from ..protocol.protocol import Protocol, bundled, load_protocol
 from ..results.record_files import made_by_user
+from ..wings import of_wings
+
+#: What the core leaves to a wing: what reports say of identification, amounts and attributes.
+DISCLOSED = "disclosure in reports"
 
 if TYPE_CHECKING:
     from ..protocol.published import PublishedResults
@@ -113,4 +117,5 @@ class ReportSources:
         """Return what products made from these sources depend on."""
         tables = [digest(read_bytes(path)) for path in self.tables]
         about: dict[str, object] = {"results": self.digest(), "published": self.published}
-        return {**about, "tables": tables} if tables else about
+        about |= {"tables": tables} if tables else {}
+        return about if DISCLOSED in of_wings("provides") else {**about, DISCLOSED: None}

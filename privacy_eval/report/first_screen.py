@@ -9,17 +9,15 @@ from ..errors import abbreviate, counted
 from ..metrics import NO_WIDTH, NO_WIDTH_NOTE, Metric, describe
 from ..metrics.caveats import LEVEL
 from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
-from ..numbers.identification import is_mixed, rate_of, speakers_size
 from ..numbers.means import averaged_conditions
 from ..numbers.rankings import rank
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AttackModel
 from ..results.measurements import PRESENT, Row
-from ..results.records import Results, speakers_of
+from ..results.records import Results
 from ..tree.conditions import Condition
 from ..version import __version__
 from .attackers_in_words import AttackersInWords, attackers_in_words
-from .disclosures_in_words import basis_text, group_text
 from .notes import averaged_text, front_notes, interval_notes, voice_sentence
 from .page import Front
 
@@ -268,13 +266,8 @@ def _sentences(
         sentence += "; 50 % is chance"
         text = data.original_eer["printed"]
         sentence += f", {text} % original speech" if original and text else ""
-        rates = data.identified.get((system, one["model"].id, split))
-        if rates is not None:
-            sentence += (
-                f". In {group_text(rates['gallery'], mixed=rates['mixed'])} the right person is "
-                f"found {rate_of(rates)} of the time; chance is {100 * rates['chance']:.3g} % "
-                f"({basis_text(rates)})"
-            )
+        if data.disclosed and (found := data.disclosed.found(system, one["model"].id, split)):
+            sentence += f". {found}"
         yield f"{sentence}."
     yield from _beside_published(data, system)
     yield from by_others
@@ -365,21 +358,8 @@ def _of_folds(data: ReportData, system: str, split: str) -> str:
 
 def _worst(data: ReportData, system: str) -> Iterator[str]:
     """Name the least protected speaker: identified most often, or with the lowest DeID."""
-    worst = data.worst_protected[system]
-    if worst is not None:
-        record, tied = worst["record"], worst["tied"]
-        who, tests = f"speaker {worst['speaker']}", counted(worst["n_tests"], "test")
-        if tied > 1:
-            who = f"{'all ' * (tied == len(speakers_of(record)))}{tied} speakers alike"
-            tests = f"at least {tests} each"
-        chosen = f"; {_highest_of(worst['among'])}" * (not (tied > 1 and worst["alike"]))
-        attack = data.protocol.attack(record.condition.attack_model or "").phrase
-        yield (
-            f"Worst protected under the challenge's attack models: {who} "
-            f"({_set(data, record.condition)}), found {rate_of(worst)} of the time in "
-            f"{group_text(speakers_size(record), mixed=is_mixed(record))} by the {attack} "
-            f"attacker, in {tests}{chosen}."
-        )
+    if data.disclosed and (worst := data.disclosed.worst(system)):
+        yield worst
         return
     similar = [
         (row, r)
@@ -395,17 +375,18 @@ def _worst(data: ReportData, system: str) -> Iterator[str]:
         if (whole := of_set.values("exact").get("deid")) is not None:
             how += f", all speakers of the set together by {describe('deid').format(whole)} %"
         yield (
-            f"Worst protected: speaker {worst['speaker']} ({_set(data, of_set.condition)}), {how} "
-            f"(variant {worst['variant']}); {_highest_of(len(similar))}."
+            f"Worst protected: speaker {worst['speaker']} ({set_title(data, of_set.condition)}), "
+            f"{how} (variant {worst['variant']}); {highest_of(len(similar))}."
         )
 
 
-def _highest_of(number: int) -> str:
+def highest_of(number: int) -> str:
     """Warn of the choice of the worst."""
     return f"chosen as the worst of {counted(number, 'result')}, so partly by chance"
 
 
-def _set(data: ReportData, condition: Condition) -> str:
+def set_title(data: ReportData, condition: Condition) -> str:
+    """Name the trial set of a condition."""
     title = data.protocol.data_set(condition.data_set).title
     return f"{title} {condition.split}, {data.protocol.genders[condition.gender]}"
 

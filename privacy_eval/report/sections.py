@@ -14,15 +14,10 @@ from ..results.measurements import Measurements, Row
 from ..results.records import Record
 from ..wings import Reference, of_wings, referred
 from .declared import declared_table, entry_of, tables_of_ones_own
-from .disclosures_in_words import (
-    amount_sentences,
-    attribute_sentences,
-    group_sentences,
-    identification_sentences,
-)
 from .figure_folder import drawn_from, pictures
 from .figures import KINDS, curve_figures, kinds
 from .first_screen import front
+from .groups_in_words import group_sentences
 from .main_results import attackers_table, main_results_table
 from .notes import cautions
 from .page import Front, Picture, Section
@@ -108,7 +103,7 @@ def report_sections(
     drawn = _drawn(data, figures) if figures is not None else []
     drawn += _curves(data) if is_usable("matplotlib", "report") else ()
     notes = cautions(data)
-    identified = identification_sentences(data)
+    disclosed = data.disclosed.sentences() if data.disclosed else {}
     answer, added = front(data), titles_of_wings()
 
     def section(title: str, *text: str, folded: bool = True) -> Section:
@@ -123,9 +118,7 @@ def report_sections(
         ),
         section(LEAST_PROTECTED, _SPEAKERS),
         section(GROUPS, *(f"{sentence}." for sentence in group_sentences(data))),
-        section(AMONG_MANY, *identified),
-        section(AMOUNT, *(f"{sentence}." for sentence in amount_sentences(data))),
-        section(INFERENCE, *(f"{sentence}." for sentence in attribute_sentences(data))),
+        *(section(title, *disclosed.get(title, ())) for title in (AMONG_MANY, AMOUNT, INFERENCE)),
         *(section(title, *referred(text)(data)) for title, text in added.items()),
         *(
             section(title, folded=folded)

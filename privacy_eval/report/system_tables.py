@@ -9,41 +9,39 @@ data set, or a pair of speech, without any record has no rows.
 from __future__ import annotations
 
 import functools
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..errors import counted
+from ..choices import grouped
 from ..io.files import file_names
 from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind
-from ..metrics.identification import OF_SPEAKERS, singling_out_chance
 from ..numbers.cells import interval_of
 from ..numbers.groups import lacking_groups
-from ..numbers.identification import is_mixed
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import CHALLENGE_ATTACKERS
 from ..results.measurements import PRESENT, WHOLE, Measurements, Row, metric_of
 from ..results.record_caveats import utility_notes
+from ..results.records import Record
 from ..results.signature import network_notes
 from .declared import Part, bundled_entries, declared_tables, left_out_text, ordered_metrics
 from .main_results import pairs_table
-from .notes import (
-    averaged_text,
-    blank_notes,
-    caveat_notes,
-    evaluated_note,
-    interval_notes,
-)
-from .own_tables import (
-    attribute_table,
-    identification_speakers_table,
-    speakers_table,
-)
-from .split_tables import value_text
-from .table import (
-    Table,
-)
+from .notes import averaged_text, blank_notes, caveat_notes, evaluated_note, interval_notes
+from .split_tables import table_of_records, value_text
+from .table import LEAST_PROTECTED, Column, Key, Table
+
+#: Speakers in a table of the least protected ones.
+WORST_SPEAKERS = 3
+
+#: Columns of speakers: metrics, and values of speakers only.
+_SPEAKER: Mapping[str, Column | None] = {
+    "deid": None,
+    "similarity_oo": Column("oo", r"$M_{oo}$"),
+    "similarity_oa": Column("oa", r"$M_{oa}$"),
+    "similarity_aa": Column("aa", r"$M_{aa}$"),
+    "linkability": None,
+    "evidence": Column("Evidence, log10 LR", r"$\log_{10}(l)$"),
+}
 
 #: Tables of values that do not depend on x-vectors.
 _WITHOUT_NETWORK = ("asr", "emotion", "measures")
@@ -75,14 +73,14 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
     whole, name = data.by_system[system], data.evaluations[system, results_folder]
     folder = data.by_folder[system, results_folder]
     is_first = results_folder == next(f for s, f in data.by_folder if s == system)
-    entries = (e for e in bundled_entries("system") if is_first or e.name not in _WHOLE)
-    parts = {n: functools.partial(part, data, system) for n, part in _WHOLE.items()}
-    tables = [
-        *declared_tables(folder, entries, name, {**_PARTS, **parts}),
-        speakers_table(folder, name),
-        identification_speakers_table(folder, name),
-        attribute_table(folder.results, name),
-    ]
+    entries = [e for e in bundled_entries("system") if is_first or e.name not in _WHOLE]
+    parts: dict[str, Callable[..., Part]] = {**_PARTS}
+    parts |= {n: functools.partial(part, data, system) for n, part in _WHOLE.items()}
+    own = [speakers_table(folder, name)]
+    if folder.disclosed:
+        entries, more, added = folder.disclosed.tables(entries, name)
+        own, parts = [*own, *added], parts | more
+    tables = [*declared_tables(folder, entries, name, parts), *own]
     if is_first and (pairs := pairs_table(data, system)) is not None:
         tables.append(pairs)
     # The first table of each column of groups says what the tree does not tell of it.
@@ -106,6 +104,46 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
         for table in tables
         if table.rows
     ]
+
+
+def speakers_table(data: ReportData, title: str) -> Table:
+    """The least protected speakers of every trial set, hidden in averages."""
+    by_set = data.measurements.select(metric=[*_SPEAKER]).groups("name", "asv_model")
+
+    def rows(r: Record) -> Iterator[Key]:
+        of_set = by_set.get((r.condition.name, r.condition.asv_model), [])
+        by_speaker = grouped(
+            (row for row in of_set if "speaker" in row), lambda row: row["speaker"]
+        )
+        for speaker in [*by_speaker][:WORST_SPEAKERS]:
+            found = {row["metric"]: row for row in by_speaker[speaker]}
+            yield speaker, *(value_text(found.get(key, {}), detailed=True) for key in _SPEAKER)
+        if by_speaker:
+            whole = (r for r in of_set if "speaker" not in r and r["metric"] == "deid")
+            of_variant = {row["variant"]: row for row in whole}
+            row = of_variant.get("exact", next(iter(of_variant.values()), {}))
+            yield "all", value_text(row, detailed=True), *[""] * (len(_SPEAKER) - 1)
+
+    similarity = data.measurements.select(metric="similarity_oo", speaker=PRESENT)
+    variants = sorted(similarity.values("variant"))
+    columns = (
+        Column("Speaker", align="l"),
+        *(column or Column(*describe(key).column) for key, column in _SPEAKER.items()),
+    )
+    caption = (
+        f"The {WORST_SPEAKERS} least protected speakers of each trial set, and the value of all "
+        f"its speakers: {title} (variant {' or '.join(variants) or 'exact'}; voice "
+        "similarity of the speaker to itself among original (oo), original and anonymized (oa), "
+        "anonymized utterances (aa); the strongest evidence that links an original with an "
+        "anonymized utterance)."
+    )
+    return table_of_records(
+        Table("speakers", caption, columns, section=LEAST_PROTECTED),
+        data.protocol,
+        data.results.similarity,
+        rows,
+        by_attack=False,
+    )
 
 
 def _strongest(data: ReportData, system: str, *_: object) -> Part:
@@ -257,66 +295,12 @@ def _voice(rows: Measurements, data: ReportData) -> Part:
     return rows, {"measured": title, "in_brackets": f" ({left_out})" * bool(left_out)}, notes
 
 
-def _of_galleries(rows: Measurements, data: ReportData) -> Part:
-    """Say what identification by chance reaches, and of whom galleries are."""
-    records = data.results.identification
-    chances: dict[int, set[float]] = {}
-    for row in rows.select(speaker=None):
-        if row["gallery"] > 1:
-            chances.setdefault(row["gallery"], set()).add(min(row["rank"] / row["gallery"], 1.0))
-    chance = (" or ".join(f"{100 * c:.3g}" for c in sorted(chances[n])) for n in sorted(chances))
-    ranks = " or ".join(map(str, sorted(set(rows.values("rank")))))
-    highest = "scores highest" if ranks in ("", "1") else f"is among the {ranks} highest scores"
-    largest = max(rows.values("n_enrolled"), default=0)
-    notes = [
-        f"The data allow groups of up to {largest} people; larger ones need more enrolled people "
-        "(--distractors)"
-    ]
-    if any(row["value"] in (0.0, 1.0) and "low" in row for row in rows):
-        notes.append(OF_SPEAKERS)
-    if left_out := sum(r.facts["not_enrolled"] for r in records):
-        notes.append(f"{left_out} trial speakers of all rows are not enrolled and left out")
-    if any(map(is_mixed, records)):
-        notes.append("Groups are of both genders")
-    usual = {model.backend for model in data.protocol.asv_models} or {"plda"}
-    if others := sorted({str(r.provenance.get("backend", "plda")) for r in records} - usual):
-        usual_names = " or ".join(sorted(usual)).replace("plda", "PLDA")
-        notes.append(f"Scored by {' and '.join(others)} instead of {usual_names}")
-    if more := [r.facts for r in records if "distractors" in r.facts]:
-        least, most = (f(of.get("n_distractors", 0) for of in more) for f in (min, max))
-        notes.append(
-            f"Of the enrolled speakers {least}{f' to {most}' * (most > least)} are distractors of "
-            f"{', '.join(sorted({of['distractors'] for of in more}))}"
-        )
-    return rows, {"chance": ", ".join(chance), "highest": highest}, notes
-
-
-def _of_singling_out(rows: Measurements, data: ReportData) -> Part:
-    """Say what singling out by chance reaches, and where it is refused."""
-    chance = singling_out_chance(sorted(rows.values("gallery")))
-    refused = Counter(r.facts.get("refused", "") for r in data.results.identification)
-    notes = [f"Not computed in {counted(n, 'row')}: {why}" for why, n in refused.items() if why]
-    return rows, {"chance": ", ".join(f"{100 * p:.1f}" for p in chance)}, notes
-
-
-def _of_groups(rows: Measurements, data: ReportData) -> Part:
-    """Say what of identification by groups is not rank 1 of one gender."""
-    records, ranks = data.results.identification, sorted({*rows.values("rank")})
-    notes = ["Galleries are of both genders"] * any(map(is_mixed, records))
-    if ranks != [1]:
-        notes.append(f"Found: among the {' or '.join(map(str, ranks))} highest scores")
-    return rows, {}, notes
-
-
 _PARTS: Mapping[str, Callable[[Measurements, ReportData], Part]] = {
     "variants": _variants,
     "asr": _recognition,
     "emotion": _emotion,
     "measures": _measures,
     "voice": _voice,
-    "identification": _of_galleries,
-    "identification_singling_out": _of_singling_out,
-    "groups_{number}_identification": _of_groups,
 }
 
 #: The same of a system over all its results folders.

@@ -50,7 +50,6 @@ from ..metrics.caveats import (
 )
 from ..metrics.evaluation import is_weaker, overestimate_reason
 from ..metrics.groups import disparities
-from ..metrics.identification import HALVES, SpeakerLinkage
 from ..metrics.llr import categorical_tag
 from ..metrics.printed import Printed
 from ..metrics.similarity import VERDICTS, SpeakerSimilarity
@@ -293,16 +292,6 @@ def _check_identification(record: Record, where: str) -> None:
 def galleries(record: Record, metric: str = "linkage") -> Measurements:
     """Return the rates of a record of identification by size of the gallery."""
     return record.measurements.select(metric=metric, speaker=None, group_by=None)
-
-
-def speakers_of(record: Record) -> list[SpeakerLinkage]:
-    """Return the rates of speakers in galleries of one size, in the order of the record."""
-    found = []
-    for (name,), rows in record.measurements.select(speaker=PRESENT).groups("speaker").items():
-        of = {row.get("fold"): row["value"] for row in rows}
-        halves = (of.get(half, of[None]) for half in HALVES)  # `check` has seen to the whole
-        found.append(SpeakerLinkage(name, rows[0]["n_tests"], of[None], *halves))
-    return found
 
 
 _OF_SET = ("data_set", "split", "gender")

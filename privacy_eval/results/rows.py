@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..asv.attributes import few_speakers
 from ..metrics import CAVEATS, VARIANTS
-from ..metrics.caveats import FEW_SPEAKERS, STATED, caveats_of, find_caveats
+from ..metrics.caveats import FEW_SPEAKERS, STATED, caveats_of, few_speakers, find_caveats
 from .measurements import CIRCUMSTANCES, COUNTS, TITLES, WHOLE, Measurements, metric_of
 from .measurements import measured as _row
 

@@ -11,6 +11,7 @@ from ..cli.options import Options, log
 from ..errors import PrivacyEvalError, UsageError, counted, located
 from ..io.files import OPEN_END
 from ..options import choice, path
+from ..wings import provided
 
 if TYPE_CHECKING:
     from ..report.single_files import Found
@@ -68,17 +69,12 @@ def log_counts(out: Path, n_target: int, n_nontarget: int, missing: int) -> None
 
 
 def run_merge(arguments: argparse.Namespace) -> int:
-    from ..asv.identification import holds_ranks, merge_ranks, read_ranks, write_ranks
-    from ..cli.vectors import log_ranks
     from .counts import merge_shards, read_counts, write_counts
 
     paths = arguments.counts
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError("a file is given twice")
-    if holds_ranks(paths[0]):
-        ranks = merge_ranks({path: read_ranks(path) for path in paths})
-        write_ranks(arguments.out, ranks)
-        log_ranks(arguments.out, ranks)
+    if (merge := provided("merged ranks", needed=False)) and merge(paths, arguments.out):
         return 0
     shards = merge_shards({path: read_counts(path) for path in paths})
     write_counts(arguments.out, shards)

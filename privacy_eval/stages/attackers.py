@@ -40,8 +40,7 @@ from ..wings import of_wings, referred
 from .access import VECTORS_NOTE, AsvSystems, SystemUnderTest, command_of
 
 if TYPE_CHECKING:
-    from ..asv.galleries import Conversations, Gallery
-    from ..asv.inputs import Enrollment
+    from ..asv.inputs import Conversations, Enrollment, Gallery
     from ..io.vectors import Vectors
     from ..metrics.pav import FloatArray
     from ..metrics.trials import Trials

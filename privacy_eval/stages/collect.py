@@ -43,7 +43,6 @@ from ..wings import provided
 from .access import AsvSystems, Experiment
 from .asv_scores import score_products, vector_folders
 from .attackers import attacker_costs
-from .disclosure import plan_amounts, plan_attributes, plan_identification
 from .options import MetricOptions
 from .privacy_metrics import WORD_ERRORS, can_align, condition_products, transcript_products
 from .recipe import stages_of_wings
@@ -346,7 +345,7 @@ def _of_absent_stages(experiment: Experiment) -> list[str]:
 
 
 #: Kinds of records that the core leaves to wings.
-_OF_WINGS = ("measures", "audio", "recognition")
+_OF_WINGS = ("measures", "audio", "recognition", "identification", "amount", "attributes")
 
 
 def _left_to_wing(kind: str, experiment: Experiment) -> Iterable[Product]:
@@ -359,9 +358,9 @@ _BY_VECTORS = "its x-vectors, its back end"
 #: By kind of record: its products, and what they are made of.
 _KINDS: dict[str, tuple[Callable[[Experiment], Iterable[Product]], str]] = {
     "similarity": (plan_similarity, _BY_VECTORS),
-    "identification": (plan_identification, _BY_VECTORS),
-    "amounts": (plan_amounts, "its speech, its scores"),
-    "attributes": (plan_attributes, "its x-vectors, the labels"),
+    "identification": (partial(_left_to_wing, "identification"), _BY_VECTORS),
+    "amounts": (partial(_left_to_wing, "amount"), "its speech, its scores"),
+    "attributes": (partial(_left_to_wing, "attributes"), "its x-vectors, the labels"),
     "measures": (partial(_left_to_wing, "measures"), "its speech"),
     "audio": (partial(_left_to_wing, "audio"), "its wav.scp"),
     "rows": (plan_of_wings, "its inputs"),

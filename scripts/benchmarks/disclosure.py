@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from privacy_eval.disclosure.amount import AMOUNTS, amount_curve
+from privacy_eval.disclosure.linkage import closed_set_linkage
 from privacy_eval.metrics import speaker_bootstrap
-from privacy_eval.metrics.amount import AMOUNTS, amount_curve
 from privacy_eval.metrics.groups import grouped, groups, summarize_groups
-from privacy_eval.metrics.identification import closed_set_linkage
 from privacy_eval.speech.audio import Audio
 from privacy_eval.speech.audit import audit_utterance
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacy_eval.asv.backend import BackendName, train_backend
-from privacy_eval.asv.galleries import Gallery, GalleryTests
-from privacy_eval.asv.inputs import Enrollment
+from privacy_eval.asv.inputs import Enrollment, Gallery
+from privacy_eval.disclosure.gallery_tests import GalleryTests
 from privacy_eval.io.scores import read_score_array, read_scores
 from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics import TrialScores, kaldi_eer, min_cllr

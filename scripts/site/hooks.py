@@ -22,7 +22,7 @@ from privacy_eval.report.figures import kinds
 ROOT = Path(__file__).resolve().parents[2]
 
 #: Packages whose docstrings follow numpydoc.
-DOCUMENTED = ("metrics", "asv", "attackers", "speech")
+DOCUMENTED = ("metrics", "asv", "attackers", "disclosure", "speech")
 
 #: Pictures of each kind of figure.
 _PICTURES = 3

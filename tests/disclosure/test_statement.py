@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import B1, B2, Galleries, cli, imported, ok, scored, write, write_outputs
+from disclosure_support import Galleries
+from support import B1, B2, cli, imported, ok, scored, write, write_outputs
 
+from privacy_eval.disclosure.linkage import SinglingOutCurve, SpeakerLinkage
 from privacy_eval.disclosure.statement import Evidence, statement_parts
-from privacy_eval.metrics.identification import SinglingOutCurve, SpeakerLinkage
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources

@@ -27,6 +27,7 @@ import hypothesis
 import numpy as np
 import second_readings as second
 import soundfile
+from disclosure_support import Galleries
 from hypothesis import strategies as st
 from inputs import LARGEST, TOKENS, json_with_edits, samples_with_edits
 from reference_nnet3 import Net, Reference, write_model
@@ -36,7 +37,6 @@ from support import (
     GOLDEN,
     OTHER_PROTOCOL,
     ROOT,
-    Galleries,
     imported,
     scored,
     similarity_record,

@@ -9,12 +9,13 @@ import pytest
 from attacker_support import REAL_B2
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import rankdata
 from support import GOLDEN, Run, cli, ok, printed
 
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.scores import with_speakers
-from privacy_eval.metrics.strongest import strongest
+from privacy_eval.metrics.strongest import average_ranks, strongest
 
 CASES = json.loads((GOLDEN.parent / "attackers/strongest.json").read_text())
 
@@ -197,3 +198,10 @@ def test_what_does_not_go_with_strongest_is_wrong_usage(
 ) -> None:
     run = metrics(*names, more=more)
     assert run.code == 2 and "--strongest" in run.err and run.out == ""
+
+
+@pytest.mark.parametrize("shape", [(1,), (40,), (3, 40), (2, 3, 7)])
+@pytest.mark.parametrize("different", [1, 5, 1000])
+def test_ranks_are_scipys(shape: tuple[int, ...], different: int) -> None:
+    values = np.random.default_rng(0).integers(0, different, shape) / 7
+    assert np.array_equal(average_ranks(values), rankdata(values, axis=-1))

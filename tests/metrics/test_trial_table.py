@@ -77,6 +77,7 @@ def test_labels_that_contradict_speakers_are_refused() -> None:
         trials.speakers  # noqa: B018
 
 
+@pytest.mark.wing("disclosure")
 def test_weighted_trials_have_groups() -> None:
     enrolled, spoken, number = np.indices((4, 4, 3)).reshape(3, -1)
     table = {"enrolled": enrolled, "utterance": 10 * spoken + number, "trial_speaker": spoken}

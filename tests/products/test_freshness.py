@@ -65,7 +65,6 @@ from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.stages.access import VECTORS_NOTE, AsvSystems, TreeAccess
 from privacy_eval.stages.asv_scores import make_scores, train_backends
 from privacy_eval.stages.collect import collect
-from privacy_eval.stages.disclosure import GalleryOptions, plan_identification
 from privacy_eval.stages.options import MetricOptions
 from privacy_eval.stages.privacy_metrics import condition_cost, evaluate_tree
 from privacy_eval.stages.similarity import plan_similarity, trial_set_cost
@@ -270,6 +269,8 @@ def of_similarity(root: Path) -> Case:
 
 
 def of_identification(root: Path) -> Case:
+    from privacy_eval.disclosure.trees import GalleryOptions, plan_identification
+
     return of_vectors(
         root, plan_identification, GalleryOptions(), f"identification-ASV-{ENROLLS}-{TRIALS}_anon"
     )
@@ -303,9 +304,9 @@ CASES_OF: dict[str, dict[str, Callable[[Path], Case]]] = {
         "subsets": of_subsets,
         "records": of_records,
         "similarity": of_similarity,
-        "identification": of_identification,
     },
     "attackers": {"aligned scores": of_aligned_scores},
+    "disclosure": {"identification": of_identification},
     "speech": {"anonymized speech": of_anonymized_speech, "x-vectors": of_extracted_vectors},
     "study": {"study": of_study},
 }

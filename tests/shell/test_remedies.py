@@ -30,7 +30,7 @@ OF_MODULES = {
     "speech/trees/runs.py": [*(f"stage {name}" for name in STAGES), "xvectors"],
     "cli/results.py": MODULES["results"].split(),
     "listening/verbs.py": ["listening"],
-    "disclosure/verbs.py": ["gate", "report"],
+    "disclosure/verbs.py": ["gate", "report", "identification", "attributes"],
     "organizers/verbs.py": ["check", "unpack-submissions"],
     **dict.fromkeys(("utility/transcripts.py", "utility/word_errors.py"), ["wer"]),
 }

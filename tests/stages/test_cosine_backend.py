@@ -85,6 +85,7 @@ def test_nothing_is_trained_or_missing(tree: SpeechTree) -> None:
     assert "no x-vectors" in run.err and "back end" not in run.err
 
 
+@pytest.mark.wing("disclosure")
 def test_identification_and_similarity_follow(tree: SpeechTree) -> None:
     """The rank of each trial's speaker, from unit vectors and their means."""
     for verb in ("asv-scores", "privacy-metrics", "similarity", "identification", "collect"):
@@ -119,6 +120,7 @@ def test_identification_and_similarity_follow(tree: SpeechTree) -> None:
         assert galleries(record)["value"][-1] == pytest.approx(right)
 
 
+@pytest.mark.wing("disclosure")
 def test_lengths_of_vectors_do_not_matter(tree: SpeechTree) -> None:
     """Whatever the powers of two that vectors are multiplied by, which is exact."""
     verbs = ("asv-scores", "similarity", "identification")
@@ -162,6 +164,7 @@ def test_each_model_has_its_back_end(tmp_path: Path) -> None:
     assert asv.find_backend("original", "_anon") == tree.root / BACKEND
 
 
+@pytest.mark.wing("disclosure")
 def test_vectors_of_zeros_are_an_error(tree: SpeechTree) -> None:
     """A failed extraction must not look like perfect privacy."""
     vectors = read_vectors(tree.scp(TRIALS), tree=tree.root)

@@ -344,6 +344,7 @@ def leave_vectors(tree: Path) -> None:
                 (folder / "id2idx").write_text(text)
 
 
+@pytest.mark.wing("disclosure")
 def test_vectors_that_are_left_are_compared_by_cosine(tree: Path) -> None:
     common = ("--tree", tree, "--results", "exp", "--conf", "vpc2024")
     for verb in ("similarity", "identification"):
@@ -398,6 +399,7 @@ def stage_7(tree: Path) -> dict[tuple[str, str], list[object]]:
     return numbers
 
 
+@pytest.mark.wing("disclosure")
 def test_vectors_in_the_folders_of_teams(tree: Path) -> None:
     """Two teams of one suffix; the vectors of original speech are in the shared folder above."""
     leave_vectors(tree)

@@ -91,6 +91,7 @@ def test_missing_x_vectors_are_an_error(tree: SpeechTree) -> None:
     assert run.code == 1 and "no x-vectors" in run.err
 
 
+@pytest.mark.wing("disclosure")
 def test_seconds_of_tests_are_not_known(tree: SpeechTree) -> None:
     assert cli("stage", 5, *of_tree(tree)).code == 0
     run = cli("stage", "identification", *of_tree(tree), "--sentences=1,2", "--details")

@@ -17,7 +17,7 @@ from ...choices import AMOUNT, FIGURE_FORMATS, GROUPS
 from ...errors import PrivacyEvalError, is_usable
 from ...io.files import Inputs
 from ...products.freshness import Run
-from ...wings import Reference, of_wings, referred
+from ...wings import Reference, of_wings, provided, referred
 from ..figure_folder import captions, figure_folder
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ class FigureKind:
         Some of its figures are drawn by default.
     conventional : bool
         Drawn only if conventional plots are requested.
-    module : str
-        Where it is the function `<name>_figures` of a module of several kinds.
+    left : bool
+        The core leaves them to wings: `figures of <name>`, see `wings.provided`.
     wing : Reference
-        Where it is a function of a wing.
+        Where a wing adds the kind, its function.
     """
 
     name: str
@@ -55,16 +55,18 @@ class FigureKind:
     curves: bool = False
     default: bool = True
     conventional: bool = False
-    module: str = ""
+    left: bool = False
     wing: Reference = ""
 
     def figures(self, data: ReportData) -> Iterator[Drawing]:
         """Yield all figures of the kind for which there is data."""
         if self.wing:
             return iter(referred(self.wing)(data))
-        module = importlib.import_module(f".{self.module or self.name}", __name__)
-        function = f"{self.name}_figures" if self.module else "figures"
-        drawings: Iterator[Drawing] = getattr(module, function)(data)
+        if self.left:
+            draw = provided(f"figures of {self.name}", needed=False)
+            return iter(draw(data) if draw else ())
+        module = importlib.import_module(f".{self.name}", __name__)
+        drawings: Iterator[Drawing] = module.figures(data)
         return drawings
 
 
@@ -73,8 +75,8 @@ KINDS = (
     FigureKind("plane", "Privacy and utility", folded=False),
     FigureKind("bars", "Privacy of the systems", folded=False),
     FigureKind("groups", GROUPS, folded=False),
-    FigureKind("amount", AMOUNT, folded=False, module="identification"),
-    FigureKind("identification", "Identification in groups of people", curves=True),
+    FigureKind("amount", AMOUNT, folded=False, left=True),
+    FigureKind("identification", "Identification in groups of people", curves=True, left=True),
     FigureKind("scatter", "Metric against metric", default=False),
 )
 

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from figure_data import CONFIG, ODD, PUBLISHED_EER, data_of, simulated
 from latex_support import compiled
-from support import Galleries, rows_record, scored, side_by_side
+from support import rows_record, scored, side_by_side
 
 from privacy_eval.io.wer import WerLine
-from privacy_eval.metrics.amount import Amount, AmountCurve
 from privacy_eval.metrics.groups import GroupSummary, GroupValues
-from privacy_eval.metrics.identification import GroupLinkage
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
@@ -30,9 +28,11 @@ from privacy_eval.results.records import (
     facts_of_line,
 )
 from privacy_eval.tree.conditions import Condition
+from privacy_eval.wings import absent
 
 KIND = {kind.name: kind for kind in kinds()}
-NAMES = list(KIND)
+#: Those of which figures are drawn.
+NAMES = [n for n, kind in KIND.items() if not (kind.left and "disclosure" in absent())]
 WITH_LEGEND = (
     *("bars", "groups", "amount", "det", "ece", "linkability", "identification", "scatter"),
     "conventional",
@@ -55,14 +55,7 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
     record = Record(place, "similarity", (), curves="a.npz")
     matrices = ReportData(Results(CONFIG, similarity=(record,)), arrays=Matrices())  # type: ignore[arg-type]
     conditions = [r.condition for r in curves.results.verification]
-    galleries = ReportData(
-        Results(
-            CONFIG,
-            identification=tuple(
-                Galleries(c, (2, 5, 30), (0.9, 0.5, 0.1), n_enrolled=30).record for c in conditions
-            ),
-        )
-    )
+    disclosed = disclosures(conditions) if "disclosure" not in absent() else {}
     points = side_by_side(
         {(metric, "ignorant", "test", "libri", "f", ODD): 0.3 for metric in ("eer", "cllr_min")},
         (ODD,),
@@ -85,15 +78,30 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
         "plane": ReportData(Results(load_protocol("vpc2024")), plane),
         "bars": data_of(PUBLISHED_EER),
         "matrices": matrices,
-        "identification": galleries,
-        "amount": ReportData(Results(CONFIG, amounts=tuple(map(with_amounts, conditions)))),
+        **disclosed,
         "groups": ReportData(Results(CONFIG, tuple(map(with_groups, curves.results.verification)))),
         "scatter": data_of(points),
     }
 
 
+def disclosures(conditions: list[Condition]) -> dict[str, ReportData]:
+    """Rates in galleries and by the amount of speech."""
+    from disclosure_support import Galleries
+
+    found = tuple(
+        Galleries(c, (2, 5, 30), (0.9, 0.5, 0.1), n_enrolled=30).record for c in conditions
+    )
+    amounts = tuple(map(with_amounts, conditions))
+    return {
+        "identification": ReportData(Results(CONFIG, identification=found)),
+        "amount": ReportData(Results(CONFIG, amounts=amounts)),
+    }
+
+
 def with_amounts(condition: Condition) -> Record:
     """Rates of tests of three lengths and their seconds, of one without interval or EER."""
+    from privacy_eval.disclosure.amount import Amount, AmountCurve
+
     lengths = (
         Amount(1, 60, 4, 0.4, 0.2, (0.3, 0.5), (0.1, 0.3), 6.5),
         Amount(5, 12, 4, 0.3, 0.5, (0.2, 0.4), (0.4, 0.6), 33.0),
@@ -114,8 +122,13 @@ def with_groups(record: Record) -> Record:
     return scored(record, groups={"accent": groups})
 
 
+@pytest.mark.wing("disclosure")
 def test_groups_of_other_rates_are_drawn(data: dict[str, ReportData]) -> None:
     """Dots of identification around chance, and of word errors around those of all speakers."""
+    from disclosure_support import Galleries
+
+    from privacy_eval.disclosure.linkage import GroupLinkage
+
     of = GroupLinkage(9, 3, 4, (2, 4), (0.7, 0.4), ((0.6, 0.8), (0.3, 0.5)))
     galleries = {
         "a": of,
@@ -167,7 +180,7 @@ def test_same_bytes_twice(kind: str, data: dict[str, ReportData], tmp_path: Path
         assert one.read_bytes() == other.read_bytes()
 
 
-@pytest.mark.parametrize("kind", KIND.values(), ids=NAMES)
+@pytest.mark.parametrize("kind", KIND.values(), ids=list(KIND))
 def test_no_data_no_figure(kind: FigureKind) -> None:
     assert list(kind.figures(ReportData(Results(CONFIG)))) == []
 

@@ -1,118 +1,42 @@
-"""What groups, galleries, amounts of speech and attributes disclose, in sentences."""
+"""What galleries, amounts of speech and attributes disclose, in sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
-from ..asv.attributes import few_speakers
-from ..choices import SITUATIONS, grouped
+from ..choices import SITUATIONS
 from ..errors import counted
-from ..metrics import METRICS
-from ..metrics.groups import MIN_TESTED
-from ..metrics.identification import singling_out_chance
-from ..numbers.disclosures import (
+from ..metrics.caveats import few_speakers
+from ..numbers.groups import main_split
+from ..numbers.report_data import ReportData
+from ..protocol.protocol import Protocol
+from ..report.first_screen import highest_of, set_title
+from ..results.measurements import PRESENT, Row
+from ..results.records import Record
+from .linkage import singling_out_chance
+from .numbers import (
     ONE_SESSION,
+    Overlap,
+    Rates,
     attribute_records,
     condition_text,
     inferred,
+    is_mixed,
     is_of_one_session,
+    overlaps,
+    percent,
     rate_at,
+    rate_of,
     seconds_at,
+    speakers_of,
+    speakers_size,
     with_most_speech,
 )
-from ..numbers.groups import lacking_groups, main_split
-from ..numbers.identification import Overlap, overlaps, percent, rate_of
-from ..numbers.report_data import ReportData
-from ..protocol.protocol import ANONYMIZED, CHALLENGE_ATTACKERS, ORIGINAL, Protocol
-from ..results.measurements import PRESENT, Measurements, Row
-from ..results.records import Record
 
 #: A group that people ask about.
 _LARGE = 1000
 
 OVERLAP = "Statistics of the quarters found most often"
-
-_NOT_TESTED = "the largest of {} such differences, which are not tested"
-
-
-def group_sentences(data: ReportData) -> list[str]:
-    """Say of each column of metadata where groups differ most, and how surely, and of what the tree
-    does not tell."""
-    sentences = privacy_sentences(data)
-    for column in data.group_columns:
-        recognized = data.measurements.select(metric="wer", group_by=column, trial=ANONYMIZED)
-        sentences += _most_uneven(data, recognized, f"By {column}, the word error rate differs")
-        sentences += lacking_groups(data.results, column)
-    return sentences
-
-
-def privacy_sentences(data: ReportData) -> list[str]:
-    """Say of each column of metadata which group's privacy differs most, and how surely."""
-    sentences: list[str] = []
-    own = data.measurements.select(attacker=(None, *CHALLENGE_ATTACKERS))
-    attacked = own.select(attack_model={*own.values("attack_model")} - {ORIGINAL})
-    for column in data.group_columns:
-        of_column = attacked.select(group_by=column)
-        sentences += _tested(data, of_column.select(metric="eer", against="others"))
-        found = of_column.select(metric="linkage")
-        sentences += _most_uneven(data, found, f"By {column}, identification differs")
-    return sentences
-
-
-def _where(data: ReportData, row: Row) -> str:
-    """Name the system, the data set, and of scores the gender and the attacker of a value."""
-    protocol = data.protocol
-    if row["metric"] == "wer":
-        (of_set,) = (d for d in protocol.recognition.data_sets if d.id == row["data_set"])
-        return f"{row['system']}, {of_set.row_name(row['split'])}"
-    attacks = {a.id: a.phrase for a in protocol.attack_models}
-    place = f"{protocol.data_set(row['data_set']).title}, {protocol.genders[row['gender']]}"
-    return f"{row['system']}, {place}, {attacks.get(row['attack_model'], '')} attacker"
-
-
-def _of_main_split(data: ReportData, rows: Measurements) -> Measurements:
-    present = rows.values("split")
-    return rows.select(split=[s for s in data.protocol.splits if s in present][-1:])
-
-
-def _tested(data: ReportData, rows: Measurements) -> Iterator[str]:
-    """Say which group's EER differs most from the others, and how surely."""
-    of_split = list(_of_main_split(data, rows))
-    if of_split:
-        row = max(of_split, key=lambda row: abs(row["value"]) / row["se"])
-        conditions = len({(r["system"], r.get("results_folder"), r["name"]) for r in of_split})
-        yield (
-            f"By {row['group_by']}, the largest difference to the others in standard errors: "
-            f"{row['group']} ({_where(data, row)}): {100 * row['value']:+.1f} points of EER within "
-            f"the group (standard error {100 * row['se']:.1f}), p = {row['p']:.3f}, corrected over "
-            f"the groups but not over the {conditions} conditions; no difference found is no proof "
-            "of equal protection"
-        )
-
-
-def _most_uneven(data: ReportData, rows: Measurements, beginning: str) -> Iterator[str]:
-    """Say where the rates of groups are furthest apart, of galleries in those of equal size."""
-    enough = [
-        r for r in _of_main_split(data, rows) if "value" in r and r["n_speakers"] >= MIN_TESTED
-    ]
-    identity = ("system", "results_folder", "name", "language_model", "asr_model", "attacker")
-    cases = []
-    for of in grouped(enough, lambda r: tuple(r.get(n) for n in identity)).values():
-        least = min(row.get("gallery", 0) for row in of)
-        equal = sorted((r for r in of if r.get("gallery", 0) == least), key=lambda r: r["value"])
-        if len(equal) > 1:
-            cases.append(equal)
-    if not cases:
-        return
-    low, *_, high = rates = max(cases, key=lambda rates: rates[-1]["value"] - rates[0]["value"])
-    among = f", among {low['gallery']} enrolled people of the own group" if "gallery" in low else ""
-    metric, texts = METRICS["eer"], []
-    for row in (low, high):
-        interval = metric.interval((row["low"], row["high"]) if "low" in row else None)
-        value = f"{metric.format(row['value'])} % {interval}".rstrip()
-        texts.append(f"{value} ({row['group']}, {row['n_speakers']} speakers)")
-    where = f"{_where(data, rates[0])}{among}: {' to '.join(texts)}"
-    yield f"{beginning} most for {where}; {_NOT_TESTED.format(len(cases))}"
 
 
 def overlap_notes(protocol: Protocol, overlaps: Iterable[Overlap]) -> tuple[list[str], list[str]]:
@@ -165,14 +89,40 @@ def basis_text(rates: Row) -> str:
     return f"{tests}, each of {of_test}{enrolled}"
 
 
-def identification_sentences(data: ReportData) -> list[str]:
+def found_text(rates: Row) -> str:
+    """Write how often the right person is found in a group, for the first screen."""
+    return (
+        f"In {group_text(rates['gallery'], mixed=rates['mixed'])} the right person is "
+        f"found {rate_of(rates)} of the time; chance is {100 * rates['chance']:.3g} % "
+        f"({basis_text(rates)})"
+    )
+
+
+def worst_text(worst: Row, data: ReportData) -> str:
+    """Name the speaker who is identified most often, for the first screen."""
+    record, tied = worst["record"], worst["tied"]
+    who, tests = f"speaker {worst['speaker']}", counted(worst["n_tests"], "test")
+    if tied > 1:
+        who = f"{'all ' * (tied == len(speakers_of(record)))}{tied} speakers alike"
+        tests = f"at least {tests} each"
+    chosen = f"; {highest_of(worst['among'])}" * (not (tied > 1 and worst["alike"]))
+    attack = data.protocol.attack(record.condition.attack_model or "").phrase
+    return (
+        f"Worst protected under the challenge's attack models: {who} "
+        f"({set_title(data, record.condition)}), found {rate_of(worst)} of the time in "
+        f"{group_text(speakers_size(record), mixed=is_mixed(record))} by the {attack} "
+        f"attacker, in {tests}{chosen}."
+    )
+
+
+def identification_sentences(found: Rates) -> list[str]:
     """Describe identification in plain words, a sentence per system and attack model."""
+    data, sentences = found.data, []
     attacks = {a.id: a for a in data.protocol.attack_models}
-    sentences = []
     reached: dict[str, list[tuple[float, str]]] = {}
     main = main_split(data.protocol, data.results.identification)
     title = data.protocol.split_title(main)
-    for (system, attack, split), rates in data.identified.items():
+    for (system, attack, split), rates in found.identified.items():
         if attack not in attacks or split != main:
             continue
         kind = attacks[attack]
@@ -183,22 +133,20 @@ def identification_sentences(data: ReportData) -> list[str]:
             else f"has the right person in {rates['rank']} picks"
         )
         group = group_text(rates["gallery"], mixed=rates["mixed"])
-        found, chance = f"{rate_of(rates)} of the time", rates["chance"]
+        often, chance = f"{rate_of(rates)} of the time", rates["chance"]
         sentences.append(
             f"{system}, {speech} ({title}): in {group}, this attacker {picks} "
-            f"{found}; chance is {100 * chance:.3g} % ({basis_text(rates)})."
+            f"{often}; chance is {100 * chance:.3g} % ({basis_text(rates)})."
         )
         if rates["singled_out"] is not None:
             sentences[-1] += _singled(rates["singled_out"])
         if not kind.is_original:
-            text = f"{kind.phrase}: {found} in a group of {rates['gallery']}"
+            text = f"{kind.phrase}: {often} in a group of {rates['gallery']}"
             reached.setdefault(system, []).append((rates["value"] - chance, text))
     for system, of_system in reached.items():
         if len(of_system) > 1:
             sentences.append(f"{system}, the strongest of its attackers is {max(of_system)[1]}.")
-    plain, statistics = overlap_notes(
-        data.protocol, overlaps(data.counted_identification, of_systems=True)
-    )
+    plain, statistics = overlap_notes(data.protocol, overlaps(found.counted, of_systems=True))
     notes = [f"{OVERLAP}: {'; '.join(statistics)}"] if statistics else []
     return [*sentences, *_largest(data), *(f"{s}." for s in (*plain, *notes))]
 

@@ -22,11 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import PrivacyEvalError
-from .arguments import as_array
-from .confidence import expanded_interval
-from .pav import FloatArray, IntArray
-from .printed import Printed
-from .trial_scores import BoolArray
+from ..metrics.arguments import as_array
+from ..metrics.confidence import expanded_interval
+from ..metrics.pav import FloatArray, IntArray
+from ..metrics.printed import Printed
+from ..metrics.strongest import average_ranks
+from ..metrics.trial_scores import BoolArray
 
 #: Comparisons with the right speaker's score: the others who are as high, and the tied of them.
 COMPARED = np.greater_equal, np.equal
@@ -477,38 +478,6 @@ def most_often_found(linkage: ArrayLike) -> BoolArray:
     n = values.shape[-1]
     most: BoolArray = values >= np.sort(values, axis=-1)[..., n - -(-n // 4), None]
     return most
-
-
-def average_ranks(values: FloatArray) -> FloatArray:
-    """Rank values along the last axis; scipy.stats.rankdata is slow to import.
-
-    Parameters
-    ----------
-    values : float array of shape (..., N)
-        Finite.
-
-    Returns
-    -------
-    float array of shape (..., N)
-        Ranks from 1; those of equal values are averaged.
-
-    Examples
-    --------
-    >>> average_ranks(np.array([[3.0, 1.0, 3.0]])).tolist()
-    [[2.5, 1.0, 2.5]]
-    """
-    order = values.argsort(axis=-1)
-    ordered = np.take_along_axis(values, order, axis=-1)
-    n = np.arange(values.shape[-1])
-    changes = ordered[..., 1:] != ordered[..., :-1]
-    edge = np.ones((*values.shape[:-1], 1), dtype=np.bool_)
-    first = np.where(np.concatenate([edge, changes], axis=-1), n, 0)
-    last = np.where(np.concatenate([changes, edge], axis=-1), n, n[-1])
-    first = np.maximum.accumulate(first, axis=-1)
-    last = np.minimum.accumulate(last[..., ::-1], axis=-1)[..., ::-1]
-    ranks = np.empty(values.shape)
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=-1)
-    return ranks
 
 
 def split_halves(speakers: Sequence[SpeakerLinkage]) -> tuple[float, float]:

@@ -21,18 +21,17 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from ..choices import ATTRIBUTE_FOLDS, LEAST_SPEAKERS, LEVEL, SITUATIONS
+from ..choices import ATTRIBUTE_FOLDS, LEVEL, SITUATIONS
 from ..errors import PrivacyEvalError, abbreviate
 from ..metrics.arguments import as_names, as_numbers
-from ..metrics.identification import rate_interval
+from ..metrics.caveats import few_speakers
 from ..metrics.pav import FloatArray, IntArray
 from ..metrics.printed import Printed
 from ..metrics.utility import ratio_bootstrap
+from .linkage import rate_interval
 
 Situations = dict[str, tuple[FloatArray, FloatArray]]
 
-#: Fewest speakers of a class whose results carry a claim about others.
-LEAST_OF_A_CLASS = 10
 
 #: Standard deviations of at most this are those of constants.
 _CONSTANT = 10 * np.finfo(np.float64).eps
@@ -226,32 +225,6 @@ def reported_situation(results: Mapping[str, AttributeInference]) -> str:
     """
     attacks = [name for name in reversed(SITUATIONS[1:]) if name in results]
     return max(attacks, key=lambda name: results[name].uar) if attacks else SITUATIONS[0]
-
-
-def few_speakers(classes: Mapping[str, int]) -> str | None:
-    """Describe why so few speakers carry little, if they do.
-
-    Parameters
-    ----------
-    classes : mapping of str to int
-        Numbers of speakers by label.
-
-    Returns
-    -------
-    str or None
-
-    Examples
-    --------
-    >>> few_speakers({"f": 1, "m": 1})
-    '2 speakers (1 of f): too few for a claim about others; ...'
-    """
-    speakers, least = sum(classes.values()), min(sorted(classes), key=classes.__getitem__)
-    if speakers >= LEAST_SPEAKERS and classes[least] >= LEAST_OF_A_CLASS:
-        return None
-    return (
-        f"{speakers} speakers ({classes[least]} of {least}): too few for a claim about "
-        f"others; {LEAST_SPEAKERS}, and {LEAST_OF_A_CLASS} of each class, would say more"
-    )
 
 
 def fit_lda(vectors: FloatArray, labels: IntArray) -> Callable[[FloatArray], IntArray]:

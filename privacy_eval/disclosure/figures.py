@@ -14,20 +14,19 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...choices import grouped
-from ...errors import counted
-from ...metrics.identification import singling_out_chance
-from ...metrics.pav import FloatArray
-from ...numbers.cells import ORIGINAL_COLUMN, interval_of
-from ...numbers.disclosures import by_length, rate_at, seconds_at
-from ...numbers.groups import by_trial_set, main_split
-from ...numbers.identification import speakers_chance, speakers_size
-from ...numbers.report_data import ReportData
-from ...results.measurements import Measurements, Row
-from ...results.records import Record, galleries, speakers_of
-from . import style
-from .drawing import Drawing
-from .plot import Curve, Panel, Plot, system_curve
+from ..choices import grouped
+from ..errors import counted
+from ..metrics.pav import FloatArray
+from ..numbers.cells import ORIGINAL_COLUMN, interval_of
+from ..numbers.groups import by_trial_set, main_split
+from ..numbers.report_data import ReportData
+from ..report.figures import style
+from ..report.figures.drawing import Drawing
+from ..report.figures.plot import Curve, Panel, Plot, system_curve
+from ..results.measurements import Measurements, Row
+from ..results.records import Record, galleries
+from .linkage import singling_out_chance
+from .numbers import by_length, rate_at, seconds_at, speakers_chance, speakers_of, speakers_size
 
 #: Maximum number of curves with bands: more bands hide one another.
 _MOST_BANDS = 4
@@ -38,7 +37,7 @@ _Entries = Sequence[tuple[str, Record]]
 _Styles = Mapping[str, style.SystemStyle]
 
 
-def figures(data: ReportData) -> Iterator[Drawing]:
+def identification_figures(data: ReportData) -> Iterator[Drawing]:
     """Yield, per trial set and attack model, all systems and original speech: `identification_*`,
     curves and chance; `identification_speakers_*`, sorted dots of their speakers; and
     `identification_singling_out_*`."""

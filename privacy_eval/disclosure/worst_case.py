@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .caveats import NOT_AVAILABLE
-from .llr import individual_disclosure
-from .pav import FloatArray
-from .printed import Printed
-from .trial_scores import TrialScores, check_scores
-from .trials import Table, Trials
+from ..metrics.caveats import NOT_AVAILABLE
+from ..metrics.llr import individual_disclosure
+from ..metrics.pav import FloatArray
+from ..metrics.printed import Printed
+from ..metrics.trial_scores import TrialScores, check_scores
+from ..metrics.trials import Table, Trials
 
 #: Fewest scores of a class that a Student t is fitted to: three have one of any spread.
 MIN_SCORES = 10

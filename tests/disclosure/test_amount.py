@@ -14,10 +14,10 @@ from pytest import approx
 from support import ROOT, Run, cli, lines_to, ok, printed, write
 
 from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer
-from privacy_eval.asv.galleries import KnownSpeech
+from privacy_eval.disclosure.amount import Amount, Tests, amount_curve, amounts
+from privacy_eval.disclosure.gallery_tests import KnownSpeech
 from privacy_eval.io.names import sessions_of
 from privacy_eval.io.scores import read_scores, read_trials, with_speakers
-from privacy_eval.metrics.amount import Amount, Tests, amount_curve, amounts
 from privacy_eval.metrics.pairing import pair
 
 GOLDEN = ROOT / "tests" / "data" / "golden" / "amount"

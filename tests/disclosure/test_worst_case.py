@@ -18,11 +18,7 @@ from scipy import stats
 from strategies import ScoreLists, any_scores
 from support import ROOT, Run, cli
 
-from privacy_eval.io.scores import read_scores, read_trials
-from privacy_eval.metrics import TrialScores
-from privacy_eval.metrics.pairing import pair
-from privacy_eval.metrics.trials import Trials
-from privacy_eval.metrics.worst_case import (
+from privacy_eval.disclosure.worst_case import (
     WorstCase,
     fit_student,
     gaussian_worst_case,
@@ -31,6 +27,10 @@ from privacy_eval.metrics.worst_case import (
     student_worst_case,
     worst_case,
 )
+from privacy_eval.io.scores import read_scores, read_trials
+from privacy_eval.metrics import TrialScores
+from privacy_eval.metrics.pairing import pair
+from privacy_eval.metrics.trials import Trials
 
 SMALL = FOLDER.parent / "worst_case"
 SHARED = ROOT.parent / "shared/disclosure/worst_case"

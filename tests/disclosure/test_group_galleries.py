@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy_eval.asv.galleries import Gallery, GalleryTests
-from privacy_eval.asv.inputs import Enrollment
+from privacy_eval.asv.inputs import Enrollment, Gallery
+from privacy_eval.disclosure.gallery_tests import GalleryTests
+from privacy_eval.disclosure.linkage import GroupLinkage
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.user_tables import Labels
 from privacy_eval.io.vectors import Vectors
-from privacy_eval.metrics.identification import GroupLinkage
 
 N, EACH, DIM = 7, 3, 3
 NAMES = [f"s{i}" for i in range(N)]

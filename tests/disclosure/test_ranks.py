@@ -12,13 +12,18 @@ from hypothesis import strategies as st
 from support import cli, flipped_bits, ok, refused
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.asv import galleries
 from privacy_eval.asv.backend import BACKENDS, BackendName, score_matrix, train_backend
-from privacy_eval.asv.galleries import Gallery, GalleryTests
-from privacy_eval.asv.identification import merge_ranks, read_all_ranks, read_ranks, write_ranks
-from privacy_eval.asv.inputs import Enrollment
+from privacy_eval.asv.inputs import Enrollment, Gallery
+from privacy_eval.disclosure import gallery_tests
+from privacy_eval.disclosure.gallery_tests import GalleryTests
+from privacy_eval.disclosure.identification import (
+    merge_ranks,
+    read_all_ranks,
+    read_ranks,
+    write_ranks,
+)
+from privacy_eval.disclosure.linkage import beaters
 from privacy_eval.io.vectors import Vectors
-from privacy_eval.metrics.identification import beaters
 
 DIM, JOBS = 3, (1, 2, 3)
 #: Few distinct values, so that many speakers sound alike; none whose products cancel out, as what
@@ -65,7 +70,7 @@ def test_blocks_and_jobs_have_the_ranks_of_the_whole_matrix(
     order = np.argsort(own, kind="stable")  # tests are sorted by speaker
     expected = tuple(beaters(scores.T, own)[order].tolist())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(galleries, "_BLOCK_SCORES", block)
+        patch.setattr(gallery_tests, "_BLOCK_SCORES", block)
         options |= {"distractors": distractors}
         attack = GalleryTests(gallery, tests, utt2spk, **options)
         whole = attack.rank()

@@ -21,7 +21,10 @@ from ..errors import PrivacyEvalError, abbreviate
 from ..io.files import opened, reading, write_text
 from ..io.schema import checksum, from_plain, load_json, take_checksum, to_plain
 from ..metrics.confidence import Interval, expanded_interval
-from ..metrics.identification import (
+from ..metrics.pav import FloatArray, IntArray
+from ..metrics.printed import Printed
+from ..metrics.trials import Table, Trials
+from .linkage import (
     COMPARED,
     OF_SPEAKERS,
     SinglingOutCurve,
@@ -33,9 +36,6 @@ from ..metrics.identification import (
     speaker_linkage,
     wilson_interval,
 )
-from ..metrics.pav import FloatArray, IntArray
-from ..metrics.printed import Printed
-from ..metrics.trials import Table, Trials
 
 FORMAT = "privacy_eval ranks 1"
 

@@ -14,7 +14,7 @@ from support import ROOT, Run, cli, lines_to, ok, printed, refused, write
 
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError, infer_attribute
-from privacy_eval.asv.attributes import fit_lda, inference_risk, ledoit_wolf
+from privacy_eval.disclosure.attributes import fit_lda, inference_risk, ledoit_wolf
 
 GOLDEN = ROOT / "tests/data/golden/attributes"
 FACTS = json.loads((GOLDEN / "expected.json").read_text())

@@ -6,7 +6,7 @@ Trial lists are not used: they rarely compare every test with every enrolled spe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,24 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..choices import grouped
-from ..errors import PrivacyEvalError, abbreviate, located
-from ..io.data_dir import read_utt2spk
-from ..io.files import Loaded, digest
-from ..io.user_tables import Labels
-from ..io.vectors import Vectors
-from ..metrics.amount import AmountCurve, Tests, amount_curve
-from ..metrics.groups import MIN_TESTED
-from ..metrics.identification import (
-    COMPARED,
-    GroupLinkage,
-    as_high,
-    beaters,
-    singling_out_curve,
-)
-from ..metrics.pav import FloatArray, IntArray
-from ..metrics.trials import Trials
-from .backend import (
+from ..asv.backend import (
     BackendName,
     FloatMatrix,
     PldaBackend,
@@ -40,84 +23,22 @@ from .backend import (
     normalize_length,
     trial_scorer,
 )
+from ..asv.inputs import Conversations, Gallery
+from ..choices import grouped
+from ..errors import PrivacyEvalError, abbreviate, located
+from ..io.data_dir import read_utt2spk
+from ..io.files import Loaded, digest
+from ..io.user_tables import Labels
+from ..io.vectors import Vectors
+from ..metrics.groups import MIN_TESTED
+from ..metrics.pav import FloatArray, IntArray
+from ..metrics.trials import Trials
+from .amount import AmountCurve, Tests, amount_curve
 from .identification import GALLERY_SIZES, RankedTests, identified, ranked
-from .inputs import Enrollment
+from .linkage import COMPARED, GroupLinkage, as_high, beaters, singling_out_curve
 
 #: Maximum number of scores, and of values of the vectors, of a block of a gallery.
 _BLOCK_SCORES = 16_000_000
-
-
-@dataclass(frozen=True)
-class Gallery:
-    """Speakers among whom a test speaker is identified.
-
-    Attributes
-    ----------
-    vectors : Vectors
-    enrollment : Enrollment
-    """
-
-    vectors: Vectors
-    enrollment: Enrollment
-
-    def present(self) -> Gallery:
-        """Restrict the gallery to the speakers and utterances with vectors."""
-        members = self.enrollment.members.items()
-        there = {speaker: tuple(u for u in of if u in self.vectors) for speaker, of in members}
-        return self.with_members({speaker: of for speaker, of in there.items() if of})
-
-    def of(self, speakers: Iterable[str]) -> Gallery:
-        """Restrict the gallery to some of its speakers, in this order."""
-        return self.with_members({s: self.enrollment.members[s] for s in speakers})
-
-    def with_members(self, members: Mapping[str, tuple[str, ...]]) -> Gallery:
-        """Replace the speakers and their utterances."""
-        return replace(self, enrollment=replace(self.enrollment, members=members))
-
-    def rows(self) -> IntArray:
-        """Find the vectors of all speakers, one after the other.
-
-        Raises
-        ------
-        PrivacyEvalError
-            An utterance without vector.
-        """
-        utterances = [u for some in self.enrollment.members.values() for u in some]
-        return self.vectors.rows(utterances, f"the enrollment in {self.enrollment.path}")
-
-    @property
-    def size(self) -> int:
-        """Number of enrollment utterances."""
-        return sum(map(len, self.enrollment.members.values()))
-
-
-@dataclass(frozen=True)
-class Conversations:
-    """Tests of several utterances each.
-
-    Attributes
-    ----------
-    vectors : Vectors
-    utterances : mapping of str to list of str
-        Of each test speaker, in whole tests.
-    length : int
-        Utterances per test: consecutive ones, whose vectors are averaged.
-    """
-
-    vectors: Vectors
-    utterances: Mapping[str, Sequence[str]]
-    length: int
-
-    @property
-    def used(self) -> list[str]:
-        """All utterances."""
-        return [u for of_speaker in self.utterances.values() for u in of_speaker]
-
-    @property
-    def speaker(self) -> IntArray:
-        """Number of the speaker of each test, shape (tests,)."""
-        tests = [len(u) // self.length for u in self.utterances.values()]
-        return np.repeat(np.arange(len(tests)), tests)
 
 
 @dataclass(frozen=True)

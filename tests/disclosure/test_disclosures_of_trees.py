@@ -21,8 +21,8 @@ from support import (
 )
 
 from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer, load_protocol
+from privacy_eval.disclosure.numbers import by_length, inferred
 from privacy_eval.io.vectors import read_vectors
-from privacy_eval.numbers.disclosures import by_length, inferred
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results
 

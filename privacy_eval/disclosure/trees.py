@@ -11,6 +11,7 @@ are taken together.
 
 from __future__ import annotations
 
+import argparse
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -20,11 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..choices import GENDER, SITUATIONS, grouped
+from ..cli.inputs import check_distractors, load_experiment, log_if_no_vectors, log_notes
+from ..cli.stage_runs import make
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_spk2gender, read_utt2dur, read_utt2spk
 from ..io.files import Inputs, Loaded, file_names, relative
 from ..io.names import sessions_of
 from ..io.user_tables import path_of_labels, read_labels
+from ..options import fill
 from ..products.freshness import (
     NOTE,
     Content,
@@ -36,33 +40,35 @@ from ..products.freshness import (
     Sources,
     absent,
 )
-from ..protocol.protocol import ANONYMIZED, ORIGINAL
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, load_protocol
 from ..results.record_files import record_content, record_paths, record_text
-from ..tree.conditions import (
-    Condition,
-    ConditionFiles,
-    original_sets,
-    trial_conditions,
+from ..stages.access import BACKEND, AsvSystems, Experiment
+from ..stages.attackers import VectorScoring, scorings_of_wings
+from ..stages.options import ATTRIBUTE_REPLICATES, AmountOptions, AttributeOptions, GalleryOptions
+from ..stages.privacy_metrics import condition_cost, scores_and_key
+from ..stages.records import (
+    Recorded,
+    label_sources,
+    labels_in_tree,
+    note_of,
+    options_of,
+    without_group,
 )
+from ..tree.conditions import Condition, ConditionFiles, original_sets, trial_conditions
 from ..tree.discovery import first_file
 from ..version import __version__
 from ..wings import provided
-from .access import BACKEND, AsvSystems, Experiment
-from .attackers import VectorScoring, scorings_of_wings
-from .options import AmountOptions, AttributeOptions, GalleryOptions
-from .privacy_metrics import condition_cost, scores_and_key
-from .records import Recorded, label_sources, labels_in_tree, note_of, options_of, without_group
 
 if TYPE_CHECKING:
-    from ..asv.attributes import Inferences
     from ..asv.backend import BackendName
-    from ..asv.galleries import Gallery, KnownSpeech
-    from ..asv.identification import Identification
-    from ..asv.inputs import Enrollment
+    from ..asv.inputs import Enrollment, Gallery
     from ..io.vectors import Vectors
-    from ..metrics.amount import AmountCurve
-    from ..metrics.identification import GroupLinkage
     from ..metrics.trials import Trials
+    from .amount import AmountCurve
+    from .attributes import Inferences
+    from .gallery_tests import KnownSpeech
+    from .identification import Identification
+    from .linkage import GroupLinkage
 
 #: Kinds of `MissingInput`.
 LABELS, CLASSES = "labels of speakers", "two labels, each of two speakers"
@@ -86,7 +92,7 @@ def identification_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield rates in galleries, of singling out, of single speakers and halves of their tests, and
     of groups by column of metadata."""
-    from ..metrics.identification import HALVES
+    from .linkage import HALVES
 
     shared, singled = {"rank": found.rank}, found.singling_out
     of_all = {**shared, "n_speakers": len(found.test_speakers)}
@@ -177,9 +183,9 @@ class _Galleries(Recorded):
         return self.asv.sources(model, sets, inputs, sources, plda=self.backend == "plda")
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
-        from ..asv.galleries import GalleryTests
-        from ..asv.identification import identified
         from ..results.measurements import without_blanks
+        from .gallery_tests import GalleryTests
+        from .identification import identified
 
         enrolled, _ = original_sets(self.condition, self.asv.protocol)
         more = self.options.distractors
@@ -245,7 +251,7 @@ class _Galleries(Recorded):
     ) -> tuple[Gallery, set[str]]:
         """Read a gallery and its genders, none if the gender of any speaker is unknown; with
         `only`, leave out speakers of other genders."""
-        from ..asv.galleries import Gallery
+        from ..asv.inputs import Gallery
 
         trained_on = self.condition.asv_model
         vectors = self.asv.compared_vectors(trained_on, paths[f"{role}_vectors"])
@@ -403,7 +409,7 @@ class _Amounts(Recorded):
         self, inputs: Inputs, paths: Paths, utt2spk: Loaded
     ) -> tuple[KnownSpeech, tuple[str, ...]]:
         """Read what else is known of the test utterances; also say why durations are not."""
-        from ..asv.galleries import KnownSpeech
+        from .gallery_tests import KnownSpeech
 
         speaker_of, notes = read_utt2spk(utt2spk), tuple[str, ...]()
         path, enrollment = paths.get("durations"), self._enrollment()
@@ -439,7 +445,7 @@ class _Amounts(Recorded):
         self, paired: Trials, scores: Path, utt2spk: Loaded, known: KnownSpeech
     ) -> AmountCurve:
         from ..io.scores import with_speakers
-        from ..metrics.amount import amounts
+        from .amount import amounts
 
         options = self.options
         drawn = {"bootstrap": options.bootstrap, "seed": options.seed}
@@ -452,7 +458,8 @@ class _Amounts(Recorded):
     ) -> AmountCurve:
         """Compare tests of the trial key's utterances with the speakers whom it enrolls, as scores
         do."""
-        from ..asv.galleries import Gallery, GalleryTests
+        from ..asv.inputs import Gallery
+        from .gallery_tests import GalleryTests
 
         model, access = self.condition.asv_model, self.asv.access
         speakers = trials.enrolled.used
@@ -590,7 +597,7 @@ class _Attribute(Recorded):
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         import numpy as np
 
-        from ..asv.attributes import infer_attribute
+        from .attributes import infer_attribute
 
         label_of, without = self._label_of_speaker(inputs)
         speaker_of = {u: s for u, s in self._speaker_of(inputs).items() if s in label_of}
@@ -636,7 +643,7 @@ class _Attribute(Recorded):
 
     def _rows(self, results: Inferences) -> Iterator[dict[str, Any]]:
         """Yield the rows of all situations, with the risk of the one that is reported."""
-        from ..asv.attributes import reported_situation
+        from .attributes import reported_situation
 
         n_speakers, reported = len(results.label_of_speaker), reported_situation(results)
         for row in results.to_rows():
@@ -684,3 +691,33 @@ def plan_attributes(
 def read_column(labels: str) -> str:
     """Return the name of the attribute that `FILE:COLUMN` names."""
     return labels.rpartition(":")[2] if ":" in labels else Path(labels).name.rpartition("2")[2]
+
+
+def identification(arguments: argparse.Namespace) -> int:
+    """Stage 7."""
+    experiment, failed = load_experiment(arguments), 0
+    if not log_if_no_vectors(experiment.asv, "identification"):
+        log_notes(experiment.asv.notes)
+        check_distractors(arguments)
+        planned = plan_identification(experiment, fill(GalleryOptions, arguments))
+        failed = make(arguments, experiment, planned, "identifications")
+    sentences = arguments.sentences or experiment.asv.protocol.sentences
+    if not sentences:
+        return failed
+    options = fill(AmountOptions, arguments, sentences=tuple(sorted(sentences)))
+    planned = plan_amounts(experiment, options)
+    return make(arguments, experiment, planned, "amounts of speech") or failed
+
+
+def attributes(arguments: argparse.Namespace) -> int:
+    """Stage 7."""
+    labels = arguments.attribute or load_protocol(arguments.conf, base=arguments.tree).attributes
+    if not labels:
+        return 0  # nothing was asked for
+    experiment = load_experiment(arguments, warn=False)
+    if log_if_no_vectors(experiment.asv, "attributes"):
+        return 0
+    log_notes(experiment.asv.notes)
+    replicates = arguments.bootstrap or ATTRIBUTE_REPLICATES
+    options = [fill(AttributeOptions, arguments, bootstrap=replicates, labels=n) for n in labels]
+    return make(arguments, experiment, plan_attributes(experiment, options), "attributes")

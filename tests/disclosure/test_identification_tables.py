@@ -5,24 +5,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import ANON, Galleries, declared_table, imported, similarity_record
+from disclosure_support import Galleries
+from support import ANON, declared_table, imported, similarity_record
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.metrics.identification import (
+from privacy_eval.disclosure.figures import identification_figures
+from privacy_eval.disclosure.in_words import identification_sentences
+from privacy_eval.disclosure.linkage import (
     SinglingOutCurve,
     SpeakerLinkage,
     linkage_of_beaters,
     wilson_interval,
 )
+from privacy_eval.disclosure.numbers import Rates, worst_protected
+from privacy_eval.disclosure.report import identification_speakers_table
 from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.numbers.cells import cells_from_results, interval_of
-from privacy_eval.numbers.identification import worst_protected
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import DataFolder, load_protocol
-from privacy_eval.report.disclosures_in_words import identification_sentences
-from privacy_eval.report.figures import identification
 from privacy_eval.report.first_screen import front
-from privacy_eval.report.own_tables import identification_speakers_table
 from privacy_eval.results.records import Results
 from privacy_eval.tree.conditions import Condition, trial_conditions
 
@@ -46,6 +47,10 @@ def record(condition: Condition, **values: object) -> Galleries:
         condition, (2, 5, 10, 16), (0.9, 0.7, 0.34, 0.2), (), 1, 1, 300, 8, 16, 0, 0, 10, SPEAKERS
     )
     return replace(made, **values)  # type: ignore[arg-type]
+
+
+def rates_of(results: Results) -> Rates:
+    return Rates(ReportData(results))
 
 
 def results(*galleries: Galleries) -> Results:
@@ -104,7 +109,7 @@ def test_the_strongest_attacker_finds_most_above_chance() -> None:
     of = conditions()
     small = record(of["ignorant"], sizes=(5,), linkage=(0.6,), speakers=(), speakers_size=0)
     large = record(of["lazy-informed"], sizes=(16,), linkage=(0.55,), speakers=(), speakers_size=0)
-    said = identification_sentences(ReportData(results(small, large)))
+    said = identification_sentences(rates_of(results(small, large)))
     (strongest,) = (s for s in said if "the strongest of its attackers is" in s)
     assert "lazy-informed: 55 %" in strongest and "group of 16" in strongest
 
@@ -149,7 +154,7 @@ def test_sentences_say_what_a_number_means() -> None:
         record(of["lazy-informed"], sizes=(50, 100), n_enrolled=100, linkage=(0.2, 0.1),
                speakers=(), speakers_size=0),
     )  # fmt: skip
-    sentences = identification_sentences(ReportData(made))
+    sentences = identification_sentences(rates_of(made))
     assert len(sentences) == 3  # no group of at most 20
     assert "2 to 100 people" in sentences[2] and "--distractors" in sentences[2]
     for part in (
@@ -167,7 +172,7 @@ def test_sentences_are_of_the_largest_group_that_all_sets_have() -> None:
     one = conditions()["ignorant"]
     smaller = record(replace(one, gender="m"), sizes=(2, 5, 10), linkage=(0.5, 0.4, 0.1),
                      n_enrolled=10, n_tests=100)  # fmt: skip
-    sentence, _ = identification_sentences(ReportData(results(record(one), smaller)))
+    sentence, _ = identification_sentences(rates_of(results(record(one), smaller)))
     # (300 * 0.34 + 100 * 0.1) / 400
     assert "group of 10" in sentence and " 28 % of the time; chance is 10 %" in sentence
 
@@ -185,18 +190,18 @@ def test_sentences_say_how_sure_and_what_a_test_is_of() -> None:
     men = replace(women, condition=replace(one, gender="m"), linkage=(0.9, 0.7, 0.14), n_tests=100,
                   intervals=(*BOUNDS[:2], (0.06, 0.18)), speakers=others)  # fmt: skip
     made = results(women, men)
-    (rates,) = ReportData(made).identified.values()
+    (rates,) = rates_of(made).identified.values()
     below, above = np.hypot(0.03, 0.02), np.hypot(0.03, 0.01)
     assert interval_of(rates) == pytest.approx((0.29 - below, 0.29 + above))
-    first = identification_sentences(ReportData(made))[0]
+    first = identification_sentences(rates_of(made))[0]
     ((_, answers),) = front(ReportData(made, cells_from_results(made))).answers
     for text in (first, *(a for a in answers if "In a group" in a)):
         assert "group of 10 (both genders mixed)" in text and "29 % [25, 32] of the time" in text
         assert "400 tests, each of 1 recording, each person enrolled with 3.5 on average" in text
     same = results(women, replace(men, speakers=SPEAKERS))
-    (wider,) = ReportData(same).identified.values()
+    (wider,) = rates_of(same).identified.values()
     assert interval_of(wider) == pytest.approx((0.24, 0.33))
-    (unknown,) = ReportData(results(record(one))).identified.values()
+    (unknown,) = rates_of(results(record(one))).identified.values()
     assert interval_of(unknown) is None and unknown["enrollment"] is None
 
 
@@ -206,7 +211,7 @@ def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
         replace(s, speaker=f"s{i}") for s, i in zip(SPEAKERS, (1, 7, 0, *range(2, 7)), strict=False)
     )
     table = identification_speakers_table(
-        ReportData(results(record(of["ignorant"]), record(of["lazy-informed"], speakers=others))),
+        rates_of(results(record(of["ignorant"]), record(of["lazy-informed"], speakers=others))),
         "B1",
     )
     assert [row[4] for row in table.rows] == ["s0", "s1", "s2", "s1", "s7", "s0"]
@@ -243,13 +248,13 @@ def test_tests_in_two_trial_sets_are_counted_once(how: str) -> None:
     )  # fmt: skip
     records = tuple(of.record for of in (women, men, everybody))
     data = ReportData(Results(protocol, identification=records))
-    (rates,) = data.identified.values()
+    (rates,) = Rates(data).identified.values()
     assert rates["n_tests"] == 50 and interval_of(rates) == pytest.approx(BOUNDS[-1])
-    assert "(50 tests, " in identification_sentences(data)[0]
+    assert "(50 tests, " in identification_sentences(Rates(data))[0]
     ((_, answers),) = front(ReportData(data.results, cells_from_results(data.results))).answers
     (worst,) = (s for s in answers if s.startswith("Worst protected"))
     assert "worst of 16 results" in worst
-    (parts,) = ReportData(Results(protocol, identification=records[:2])).identified.values()
+    (parts,) = rates_of(Results(protocol, identification=records[:2])).identified.values()
     assert parts["n_tests"] == 50 and interval_of(parts) != pytest.approx(BOUNDS[-1])
 
 
@@ -262,7 +267,7 @@ def test_speakers_who_tie_are_not_told_apart() -> None:
     attacks = of["ignorant"], of["lazy-informed"]
     made = results(*(record(c, speakers=alike(*[1.0] * 10)) for c in attacks))
     data = ReportData(made, cells_from_results(made))
-    table = identification_speakers_table(data, "B1")
+    table = identification_speakers_table(Rates(data), "B1")
     assert [row[3:] for row in table.rows] == [
         ("10", "10 speakers alike", "5 to 6", "100.0", "100.0", "100.0")
     ] * 2
@@ -279,11 +284,11 @@ def test_some_ties_widen_what_chance_gives() -> None:
     of = conditions()
     one, other = alike(1, 1, 1, 1, *[0.5] * 6), alike(0.9, 0.8, 0.7, *[0.5] * 7)
     compared = record(of["ignorant"], speakers=one), record(of["lazy-informed"], speakers=other)
-    table = identification_speakers_table(ReportData(results(*compared)), "B1")
+    table = identification_speakers_table(rates_of(results(*compared)), "B1")
     assert [row[4] for row in table.rows] == ["4 speakers alike", "s0", "s1", "s2"]
     assert any("by chance it would be 34 %" in note for note in table.notes)
     most = replace(compared[0], speakers=alike(*[1.0] * 6, *[0.5] * 4))
-    notes = identification_speakers_table(ReportData(results(most, compared[1])), "B1").notes
+    notes = identification_speakers_table(rates_of(results(most, compared[1])), "B1").notes
     assert not any("chance it would" in note or "Jaccard" in note for note in notes)
 
 
@@ -298,7 +303,7 @@ def test_singling_out_in_words_table_and_figure() -> None:
         record(of["ignorant"], singling_out=SINGLED),
         record(of["lazy-informed"], singling_out=refused),
     )
-    ignorant, lazy, *_ = identification_sentences(ReportData(made))
+    ignorant, lazy, *_ = identification_sentences(rates_of(made))
     assert "8 voices" in ignorant and " 50 % of the time" in ignorant and " 39 %" in ignorant
     assert "voices" not in lazy
     table = declared_table(made, "identification_singling_out")
@@ -306,7 +311,7 @@ def test_singling_out_in_words_table_and_figure() -> None:
     assert "50.0, 39.3" in table.caption
     assert not table.bold
     assert "1 row" in table.notes[1] and "too few tests" in table.notes[1]
-    drawn = [d for d in identification.figures(ReportData(made)) if "singling" in d.name]
+    drawn = [d for d in identification_figures(ReportData(made)) if "singling" in d.name]
     (figure,) = drawn
     own, chance = figure.plot.curves
     assert own.y.tolist() == [75, 50]
@@ -319,7 +324,7 @@ def test_systems_have_their_worst_speakers_in_common() -> None:
         *(record(of["original"]) for of in (one, other)),  # the same speech
         *(record(c) for c in (one["ignorant"], one["lazy-informed"], other["ignorant"])),
     )
-    *_, strongest, _, overlap, statistics = identification_sentences(ReportData(made))
+    *_, strongest, _, overlap, statistics = identification_sentences(rates_of(made))
     assert strongest.startswith("B1") and "20 % of the time in a group of 16" in strongest
     assert "in one system, 100 % [" in overlap and "ignorant attacker" in overlap
     assert "systems, ignorant: Jaccard index 1.00 [" in statistics
@@ -327,7 +332,7 @@ def test_systems_have_their_worst_speakers_in_common() -> None:
 
 def test_no_speakers_no_table() -> None:
     one = record(conditions()["ignorant"], speakers=(), speakers_size=0)
-    table = identification_speakers_table(ReportData(results(one)), "B1")
+    table = identification_speakers_table(rates_of(results(one)), "B1")
     assert not table.rows and not table.notes
 
 
@@ -359,7 +364,7 @@ def test_figures_have_bands_and_a_dot_per_speaker(tmp_path: Path) -> None:
     bounds = ((0.8, 0.95), (0.6, 0.8), (0.3, 0.4), (0.1, 0.3))
     of = conditions()
     data = ReportData(results(record(of["ignorant"], intervals=bounds), record(of["original"])))
-    curves, dots = identification.figures(data)
+    curves, dots = identification_figures(data)
     assert "Bands" in curves.caption
     (band,) = (c for c in curves.plot.curves if c.fill)
     assert band.y.tolist() == pytest.approx([95, 80, 40, 30])
@@ -375,6 +380,6 @@ def test_figures_have_bands_and_a_dot_per_speaker(tmp_path: Path) -> None:
 def test_many_systems_have_no_bands() -> None:
     bounds = ((0.8, 0.95), (0.6, 0.8), (0.3, 0.4), (0.1, 0.3))
     many = [record(conditions(f"T{i}")["ignorant"], intervals=bounds) for i in range(20)]
-    curves, _ = identification.figures(ReportData(results(*many)))
+    curves, _ = identification_figures(ReportData(results(*many)))
     assert not any(c.fill for c in curves.plot.curves)
     assert "Bands" not in curves.caption

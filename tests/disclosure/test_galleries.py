@@ -13,11 +13,11 @@ from support import BACKEND, ENROLLS, TRIALS, SpeechTree, cli, ok, printed
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BACKENDS, BackendName, score_matrix
-from privacy_eval.asv.galleries import Gallery, GalleryTests
-from privacy_eval.asv.identification import Identification, identified, ranked
-from privacy_eval.asv.inputs import Enrollment
+from privacy_eval.asv.inputs import Enrollment, Gallery
+from privacy_eval.disclosure.gallery_tests import GalleryTests
+from privacy_eval.disclosure.identification import Identification, identified, ranked
+from privacy_eval.disclosure.linkage import closed_set_linkage, linkage_of_beaters
 from privacy_eval.io.vectors import Vectors
-from privacy_eval.metrics.identification import closed_set_linkage, linkage_of_beaters
 from privacy_eval.metrics.trials import Trials
 
 N_SPEAKERS, PER_SPEAKER, DIM = 8, 6, 5

@@ -12,12 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import spearmanr
 
-from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.metrics import TrialScores, rocch_eer
-from privacy_eval.metrics.identification import (
-    average_ranks,
+from privacy_eval.disclosure.linkage import (
     beaters,
     closed_set_linkage,
     linkage_of_beaters,
@@ -31,6 +28,8 @@ from privacy_eval.metrics.identification import (
     wilson_interval,
     worst_overlaps,
 )
+from privacy_eval.errors import PrivacyEvalError
+from privacy_eval.metrics import TrialScores, rocch_eer
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden" / "identification"
 Case = dict[str, Any]
@@ -420,10 +419,3 @@ def test_singling_out_excludes_speakers_with_few_tests() -> None:
     curve = singling_out_curve(scores, speaker, [2, 3, 5])
     assert (curve.sizes, curve.values, curve.n_speakers) == ((2, 3), (1.0, 1.0), 3)
     assert singling_out_curve(scores[:, 22:], speaker[22:], [2]).n_speakers == 1
-
-
-@pytest.mark.parametrize("shape", [(1,), (40,), (3, 40), (2, 3, 7)])
-@pytest.mark.parametrize("different", [1, 5, 1000])
-def test_ranks_are_scipys(shape: tuple[int, ...], different: int) -> None:
-    values = np.random.default_rng(0).integers(0, different, shape) / 7
-    assert np.array_equal(average_ranks(values), rankdata(values, axis=-1))

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer
-from privacy_eval.metrics import amount
-from privacy_eval.metrics.amount import Tests, amount_curve, error_rates, matrix_eer
+from privacy_eval.disclosure import amount
+from privacy_eval.disclosure.amount import Tests, amount_curve, error_rates, matrix_eer
 
 #: Few values, so that many scores are tied; NaN: not compared.
 SCORE = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0, float("nan")])

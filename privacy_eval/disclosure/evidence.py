@@ -10,8 +10,8 @@ from typing import Any
 
 from ..choices import SITUATIONS
 from ..errors import PrivacyEvalError, counted
-from .names import check_name
-from .schema import load_json
+from ..io.names import check_name
+from ..io.schema import load_json
 
 
 @dataclass(frozen=True)

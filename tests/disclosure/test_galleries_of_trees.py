@@ -24,11 +24,11 @@ from support import (
 )
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.disclosure import figures
 from privacy_eval.io.vectors import write_vectors
 from privacy_eval.numbers.cells import interval_of
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
-from privacy_eval.report.figures import identification as figures
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.measurements import without_blanks
 from privacy_eval.results.records import Results, galleries
@@ -197,7 +197,7 @@ def test_the_way_to_csv_table_and_figure(made: SpeechTree) -> None:
     cell = "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * last[n] for n in ("value", "low", "high")))
     assert cell in table.rows[0]
     data = read_report_data(ReportSources((out / "results.json",)))
-    ignorant, lazy = figures.figures(data)
+    ignorant, lazy = figures.identification_figures(data)
     (panel,) = (panel for _, _, panel in ignorant.plot.panels())
     own, original, chance = (c for c in panel.curves if not c.fill)
     drawn = next(r for r in results.identification if r.condition.attack_model == "ignorant")

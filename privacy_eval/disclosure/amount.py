@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate, counted
-from .caveats import NOT_AVAILABLE
-from .confidence import speaker_bootstrap
-from .identification import rate_interval
-from .pav import FloatArray, IntArray
-from .printed import Printed
-from .registry import METRICS
-from .trials import Ids, Table, Trials
-from .utility import ratio_bootstrap
+from ..metrics.caveats import NOT_AVAILABLE
+from ..metrics.confidence import speaker_bootstrap
+from ..metrics.pav import FloatArray, IntArray
+from ..metrics.printed import Printed
+from ..metrics.registry import METRICS
+from ..metrics.trials import Ids, Table, Trials
+from ..metrics.utility import ratio_bootstrap
+from .linkage import rate_interval
 
 #: Numbers of utterances per test.
 AMOUNTS = (1, 2, 3, 5, 10, 30)

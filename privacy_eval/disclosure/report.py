@@ -1,0 +1,233 @@
+"""What reports say of disclosure, see `ReportData.disclosed`: sentences, tables of a system, and
+what fills in the entries of conf/tables/disclosure.yaml."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..choices import AMOUNT, SITUATIONS
+from ..errors import counted
+from ..metrics.caveats import few_speakers
+from ..numbers.report_data import ReportData
+from ..report.declared import Declared, Part, bundled_entries
+from ..report.split_tables import table_of_records, value_text
+from ..report.system_tables import WORST_SPEAKERS
+from ..report.table import AMONG_MANY, INFERENCE, Column, Key, Table, aligned, nonempty
+from ..results.measurements import Measurements
+from ..results.records import Record, Results
+from . import in_words
+from .in_words import OVERLAP, overlap_notes
+from .linkage import OF_SPEAKERS, SpeakerLinkage, singling_out_chance
+from .numbers import Rates, inferred, is_mixed, mean_halves, overlaps, speakers_of, speakers_size
+
+_Fill = Callable[[Measurements, ReportData], Part]
+
+_SITUATIONS = (
+    "Classifier of original speech, tested on original speech (o-o, what there is to protect) and "
+    "on anonymized speech (o-a); a-a: it learned from anonymized speech, too. UAR: unweighted "
+    "average recall of utterances; chance is 1 / classes",
+    "Risk: share of what a control that says the most frequent label misses that the stronger of "
+    "o-a and a-a guesses, a vote per speaker (anonymeter)",
+)
+_SHORT = dict(zip(SITUATIONS, ("o-o", "o-a", "a-a"), strict=True))
+
+
+def identification_speakers_table(found: Rates, title: str) -> Table:
+    """The most often found speakers of every trial set and attack model, hidden in averages."""
+    data = found.data
+    records = [r for r in data.results.identification if speakers_of(r)]
+
+    def rows(r: Record) -> Iterator[Key]:
+        for of_rate in _most_often_found(speakers_of(r)):
+            tied = len(of_rate) > 1
+            who = f"{len(of_rate)} speakers alike" if tied else of_rate[0].speaker
+            rates = zip(*((s.linkage, s.first, s.second) for s in of_rate), strict=True)
+            percent = (_span(f"{100 * v:.1f}" for v in sorted(values)) for values in rates)
+            tests = _span(map(str, sorted(s.n_tests for s in of_rate)))
+            yield str(speakers_size(r)), who, tests, *percent
+
+    columns = [Column("N", align="r", sparse=True), Column("Speaker", align="l")]
+    columns += aligned("r", "Tests", "Found, %", "Tests 1, 3, ...", "Tests 2, 4, ...")
+    notes = []
+    if (halves := mean_halves(found.counted)) is not None:
+        first, second = halves
+        notes.append(
+            "The worst of many speakers are so partly by chance. The "
+            f"quarter selected on tests 1, 3, ... is found in {100 * first:.1f} % of these, but in "
+            f"{100 * second:.1f} % of tests 2, 4, ... (means over trial sets)"
+        )
+    plain, statistics = overlap_notes(data.protocol, overlaps(found.counted))
+    notes += [*plain, *([f"{OVERLAP}: {'; '.join(statistics)}"] if statistics else [])]
+    caption = (
+        f"The {WORST_SPEAKERS} most often found speakers of each trial set: {title} (in groups "
+        "of N enrolled speakers)."
+    )
+    return table_of_records(
+        Table(
+            "identification_speakers",
+            caption,
+            tuple(columns),
+            notes=tuple(notes),
+            section=AMONG_MANY,
+        ),
+        data.protocol,
+        records,
+        rows,
+    )
+
+
+def _most_often_found(speakers: Sequence[SpeakerLinkage]) -> Iterator[Sequence[SpeakerLinkage]]:
+    """Yield the most often found speakers one by one; those who tie with the last of them and with
+    more speakers together, as nothing but the order of their ids would choose among them."""
+    last = speakers[:WORST_SPEAKERS][-1].linkage
+    above = [s for s in speakers if s.linkage > last]
+    tied = [s for s in speakers if s.linkage == last]
+    yield from ([s] for s in above)
+    yield from [[s] for s in tied] if len(above) + len(tied) <= WORST_SPEAKERS else [tied]
+
+
+def _span(texts: Iterable[str]) -> str:
+    """Write the first and last of sorted values, or what they have in common."""
+    first, *_, last = [*texts] * 2
+    return first if first == last else f"{first} to {last}"
+
+
+def attribute_table(results: Results, title: str) -> Table:
+    """Tabulate what vectors give away about attributes: a row per data set, split and attribute."""
+    protocol = results.protocol
+
+    def row(r: Record) -> Key:
+        (risk, recalls), classes = inferred(r), r.facts["classes"]
+        bits = r.find("attribute_bits", situation=risk["situation"])
+        few = "*" * bool(few_speakers(classes))
+        return (
+            protocol.data_set(r.condition.data_set).row_name(r.condition.split) + few,
+            r.condition.attribute,
+            ", ".join(f"{name} {n}" for name, n in classes.items()),
+            f"{100 / len(classes):.3g}",
+            *(value_text(recalls[s]) for s in SITUATIONS),
+            value_text(bits),
+            _SHORT[risk["situation"]],
+            "{value:.2f} [{low:.2f}, {high:.2f}]".format(**risk),
+        )
+
+    columns = [Column("Data", align="l", sparse=True), *aligned("l", "Attribute", "Speakers")]
+    columns += aligned("r", "Chance, %", *(f"UAR {_SHORT[s]}, %" for s in SITUATIONS))
+    columns += aligned("r", "Bits", "Reported", "Risk")
+    caveats = dict.fromkeys(few_speakers(r.facts["classes"]) for r in results.attributes)
+    rows = [
+        [row(r) for r in results.attributes if r.condition.split == split]
+        for split in protocol.splits
+    ]
+    return Table(
+        "attributes",
+        f"What vectors give away about attributes of speakers: {title}.",
+        tuple(columns),
+        nonempty(rows),
+        notes=(*_SITUATIONS, *(f"* {caveat}" for caveat in caveats if caveat)),
+        turned=True,
+        section=INFERENCE,
+        title="By data set",
+    )
+
+
+def _of_galleries(rows: Measurements, data: ReportData) -> Part:
+    """Say what identification by chance reaches, and of whom galleries are."""
+    records = data.results.identification
+    chances: dict[int, set[float]] = {}
+    for row in rows.select(speaker=None):
+        if row["gallery"] > 1:
+            chances.setdefault(row["gallery"], set()).add(min(row["rank"] / row["gallery"], 1.0))
+    chance = (" or ".join(f"{100 * c:.3g}" for c in sorted(chances[n])) for n in sorted(chances))
+    ranks = " or ".join(map(str, sorted(set(rows.values("rank")))))
+    highest = "scores highest" if ranks in ("", "1") else f"is among the {ranks} highest scores"
+    largest = max(rows.values("n_enrolled"), default=0)
+    notes = [
+        f"The data allow groups of up to {largest} people; larger ones need more enrolled people "
+        "(--distractors)"
+    ]
+    if any(row["value"] in (0.0, 1.0) and "low" in row for row in rows):
+        notes.append(OF_SPEAKERS)
+    if left_out := sum(r.facts["not_enrolled"] for r in records):
+        notes.append(f"{left_out} trial speakers of all rows are not enrolled and left out")
+    if any(map(is_mixed, records)):
+        notes.append("Groups are of both genders")
+    usual = {model.backend for model in data.protocol.asv_models} or {"plda"}
+    if others := sorted({str(r.provenance.get("backend", "plda")) for r in records} - usual):
+        usual_names = " or ".join(sorted(usual)).replace("plda", "PLDA")
+        notes.append(f"Scored by {' and '.join(others)} instead of {usual_names}")
+    if more := [r.facts for r in records if "distractors" in r.facts]:
+        least, most = (f(of.get("n_distractors", 0) for of in more) for f in (min, max))
+        notes.append(
+            f"Of the enrolled speakers {least}{f' to {most}' * (most > least)} are distractors of "
+            f"{', '.join(sorted({of['distractors'] for of in more}))}"
+        )
+    return rows, {"chance": ", ".join(chance), "highest": highest}, notes
+
+
+def _of_singling_out(rows: Measurements, data: ReportData) -> Part:
+    """Say what singling out by chance reaches, and where it is refused."""
+    chance = singling_out_chance(sorted(rows.values("gallery")))
+    refused = Counter(r.facts.get("refused", "") for r in data.results.identification)
+    notes = [f"Not computed in {counted(n, 'row')}: {why}" for why, n in refused.items() if why]
+    return rows, {"chance": ", ".join(f"{100 * p:.1f}" for p in chance)}, notes
+
+
+def _of_groups(rows: Measurements, data: ReportData) -> Part:
+    """Say what of identification by groups is not rank 1 of one gender."""
+    records, ranks = data.results.identification, sorted({*rows.values("rank")})
+    notes = ["Galleries are of both genders"] * any(map(is_mixed, records))
+    if ranks != [1]:
+        notes.append(f"Found: among the {' or '.join(map(str, ranks))} highest scores")
+    return rows, {}, notes
+
+
+#: What the entries, by their names, make of the rows that they select.
+_PARTS: Mapping[str, _Fill] = {
+    "identification": _of_galleries,
+    "identification_singling_out": _of_singling_out,
+    "groups_{number}_identification": _of_groups,
+}
+
+
+def _with_entries(entries: Iterable[Declared]) -> Iterator[Declared]:
+    """Yield the core's entries, and before two of them those of the wing."""
+    groups, *others = bundled_entries("disclosure")
+    before = {"groups_{number}_wer": [groups], "sessions": others}
+    for entry in entries:
+        yield from before.get(entry.name, ())
+        yield entry
+
+
+@dataclass(frozen=True)
+class Disclosed(Rates):
+    """Rates of identification, and what reports say of them, of amounts and of attributes."""
+
+    def found(self, system: str, attack_model: str, split: str) -> str:
+        """Write how often an attack finds the right person; "" if that is unknown."""
+        rates = self.identified.get((system, attack_model, split))
+        return in_words.found_text(rates) if rates else ""
+
+    def worst(self, system: str) -> str:
+        """Name the speaker of a system who is found most often; "" without rates of speakers."""
+        worst = self.worst_protected[system]
+        return in_words.worst_text(worst, self.data) if worst else ""
+
+    def sentences(self) -> Mapping[str, Sequence[str]]:
+        """Return the sentences of the sections."""
+        return {
+            AMONG_MANY: in_words.identification_sentences(self),
+            AMOUNT: [f"{text}." for text in in_words.amount_sentences(self.data)],
+            INFERENCE: [f"{text}." for text in in_words.attribute_sentences(self.data)],
+        }
+
+    def tables(
+        self, entries: Iterable[Declared], title: str
+    ) -> tuple[Iterable[Declared], Mapping[str, _Fill], list[Table]]:
+        """Return the entries of the tables of a system with those of the wing in their places, what
+        fills in their words, and tables that are no entries."""
+        speakers = identification_speakers_table(self, title)
+        own = [speakers, attribute_table(self.data.results, title)]
+        return _with_entries(entries), _PARTS, own
