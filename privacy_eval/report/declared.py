@@ -17,7 +17,7 @@ from ..io.files import read_text
 from ..io.schema import from_plain
 from ..io.yaml_text import parse_yaml
 from ..metrics import METRICS, NOT_AVAILABLE, Label, describe, of_kind, withholding_caveat
-from ..metrics.caveats import note_of
+from ..metrics.caveats import marked_text, note_of
 from ..metrics.printed import escape_latex
 from ..metrics.registry import Kind
 from ..numbers.groups import recognizer
@@ -46,7 +46,6 @@ from ..results.measurements import (
 )
 from ..wings import OR_ABSENT
 from .notes import caveat_notes, evaluated_note, interval_notes
-from .split_tables import value_text
 from .table import SIDE_BY_SIDE, Column, Key, Table, nonempty
 
 
@@ -639,6 +638,21 @@ class _Rendering:
             if r.get("metric") in metrics - {""}
         )
         yield from (note_of(c) for c in dict.fromkeys(caveats) if c is not None)
+
+
+def value_text(
+    row: Row, *, detailed: bool = False, decimals: int | None = None, interval: bool = True
+) -> str:
+    """Format the value of a row, marked or replaced as its caveats demand, with its interval; ""
+    without one."""
+    if row.get("value") is None:
+        return ""
+    metric, how = metric_of(row["metric"]), {"detailed": detailed, "decimals": decimals}
+    text = metric.format(row["value"], mean="parts" in row, **how)  # type: ignore[arg-type]
+    text = marked_text(text, withholding_caveat(row.get("caveats", {}), row["metric"]))
+    if row.get("low") is None or not interval or text == NOT_AVAILABLE:
+        return text
+    return f"{text} {metric.interval((row['low'], row['high']), **how)}"  # type: ignore[arg-type]
 
 
 def _latex(title: str, name: str | None) -> str | None:

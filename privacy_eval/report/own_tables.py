@@ -1,100 +1,64 @@
-"""Tables that are no entries of conf/tables: single speakers, and attributes."""
+"""Rows of tables of single speakers, and of attributes, with what is said of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..asv.attributes import few_speakers
 from ..choices import SITUATIONS, grouped
-from ..metrics import describe
 from ..metrics.identification import SpeakerLinkage
 from ..numbers.disclosures import inferred
 from ..numbers.identification import mean_halves, overlaps, speakers_size
 from ..numbers.report_data import ReportData
-from ..results.measurements import PRESENT
-from ..results.records import Record, Results, speakers_of
+from ..results.measurements import PRESENT, Measurements
+from ..results.records import speakers_of
+from .declared import Part, value_text
 from .disclosures_in_words import OVERLAP, overlap_notes
-from .split_tables import table_of_records, value_text
-from .table import AMONG_MANY, INFERENCE, LEAST_PROTECTED, Column, Key, Table, aligned, nonempty
 
 #: Speakers in a table of the least protected ones.
 WORST_SPEAKERS = 3
 
-_SITUATIONS = (
-    "Classifier of original speech, tested on original speech (o-o, what there is to protect) and "
-    "on anonymized speech (o-a); a-a: it learned from anonymized speech, too. UAR: unweighted "
-    "average recall of utterances; chance is 1 / classes",
-    "Risk: share of what a control that says the most frequent label misses that the stronger of "
-    "o-a and a-a guesses, a vote per speaker (anonymeter)",
+_SHORT = dict(zip(SITUATIONS, ("oo", "oa", "aa"), strict=True))
+
+_OF_SPEAKERS = (
+    *("deid", "similarity_oo", "similarity_oa", "similarity_aa"),
+    *("linkability", "evidence"),
 )
-_SHORT = dict(zip(SITUATIONS, ("o-o", "o-a", "a-a"), strict=True))
-
-#: Columns of speakers: metrics, and values of speakers only.
-_SPEAKER: Mapping[str, Column | None] = {
-    "deid": None,
-    "similarity_oo": Column("oo", r"$M_{oo}$"),
-    "similarity_oa": Column("oa", r"$M_{oa}$"),
-    "similarity_aa": Column("aa", r"$M_{aa}$"),
-    "linkability": None,
-    "evidence": Column("Evidence, log10 LR", r"$\log_{10}(l)$"),
-}
+_PLACE = ("results_folder", "name", "data_set", "split", "gender", "asv_model")
 
 
-def speakers_table(data: ReportData, title: str) -> Table:
-    """The least protected speakers of every trial set, hidden in averages."""
-    by_set = data.measurements.select(metric=[*_SPEAKER]).groups("name", "asv_model")
-
-    def rows(r: Record) -> Iterator[Key]:
-        of_set = by_set.get((r.condition.name, r.condition.asv_model), [])
-        by_speaker = grouped(
-            (row for row in of_set if "speaker" in row), lambda row: row["speaker"]
-        )
-        for speaker in [*by_speaker][:WORST_SPEAKERS]:
-            found = {row["metric"]: row for row in by_speaker[speaker]}
-            yield speaker, *(value_text(found.get(key, {}), detailed=True) for key in _SPEAKER)
-        if by_speaker:
-            whole = (r for r in of_set if "speaker" not in r and r["metric"] == "deid")
-            of_variant = {row["variant"]: row for row in whole}
-            row = of_variant.get("exact", next(iter(of_variant.values()), {}))
-            yield "all", value_text(row, detailed=True), *[""] * (len(_SPEAKER) - 1)
-
+def least_protected(_: Measurements, data: ReportData) -> Part:
+    """Write the values of the least protected speakers of every trial set, hidden in averages, and
+    of all its speakers."""
+    rows = []
+    own = data.measurements.select(metric=_OF_SPEAKERS)
+    for of_set in own.groups("name", "asv_model").values():
+        by_speaker = grouped((r for r in of_set if "speaker" in r), lambda r: r["speaker"])
+        whole = [r for r in of_set if "speaker" not in r and r["metric"] == "deid"]
+        of_all = sorted(whole, key=lambda r: r["variant"] != "exact")[:1] if by_speaker else []
+        shown = [(s, row) for s in [*by_speaker][:WORST_SPEAKERS] for row in by_speaker[s]]
+        for speaker, row in [*shown, *(("all", row) for row in of_all)]:
+            of = {n: row[n] for n in (*_PLACE, "metric") if n in row}
+            rows.append({**of, "speaker": speaker, "printed": value_text(row, detailed=True)})
     similarity = data.measurements.select(metric="similarity_oo", speaker=PRESENT)
     variants = sorted(similarity.values("variant"))
-    columns = (
-        Column("Speaker", align="l"),
-        *(column or Column(*describe(key).column) for key, column in _SPEAKER.items()),
-    )
-    caption = (
-        f"The {WORST_SPEAKERS} least protected speakers of each trial set, and the value of all "
-        f"its speakers: {title} (variant {' or '.join(variants) or 'exact'}; voice "
-        "similarity of the speaker to itself among original (oo), original and anonymized (oa), "
-        "anonymized utterances (aa); the strongest evidence that links an original with an "
-        "anonymized utterance)."
-    )
-    return table_of_records(
-        Table("speakers", caption, columns, section=LEAST_PROTECTED),
-        data.protocol,
-        data.results.similarity,
-        rows,
-        by_attack=False,
-    )
+    return Measurements.of(rows), {"variants": " or ".join(variants) or "exact"}, ()
 
 
-def identification_speakers_table(data: ReportData, title: str) -> Table:
-    """The most often found speakers of every trial set and attack model, hidden in averages."""
-    records = [r for r in data.results.identification if speakers_of(r)]
-
-    def rows(r: Record) -> Iterator[Key]:
+def most_often_found(_: Measurements, data: ReportData) -> Part:
+    """Write how often the speakers of every trial set and attack model who are found most often
+    are found, hidden in averages."""
+    rows = []
+    for r in filter(speakers_of, data.results.identification):
         for of_rate in _most_often_found(speakers_of(r)):
             tied = len(of_rate) > 1
             who = f"{len(of_rate)} speakers alike" if tied else of_rate[0].speaker
             rates = zip(*((s.linkage, s.first, s.second) for s in of_rate), strict=True)
             percent = (_span(f"{100 * v:.1f}" for v in sorted(values)) for values in rates)
             tests = _span(map(str, sorted(s.n_tests for s in of_rate)))
-            yield str(speakers_size(r)), who, tests, *percent
-
-    columns = [Column("N", align="r", sparse=True), Column("Speaker", align="l")]
-    columns += aligned("r", "Tests", "Found, %", "Tests 1, 3, ...", "Tests 2, 4, ...")
+            texts = dict(zip(("found", "first", "second"), percent, strict=True))
+            of = {"gallery": speakers_size(r), "speaker": who, "tests": tests}
+            rows.append({**vars(r.condition), **of, **texts})
     notes = []
     if (halves := mean_halves(data.counted_identification)) is not None:
         first, second = halves
@@ -105,22 +69,7 @@ def identification_speakers_table(data: ReportData, title: str) -> Table:
         )
     plain, statistics = overlap_notes(data.protocol, overlaps(data.counted_identification))
     notes += [*plain, *([f"{OVERLAP}: {'; '.join(statistics)}"] if statistics else [])]
-    caption = (
-        f"The {WORST_SPEAKERS} most often found speakers of each trial set: {title} (in groups "
-        "of N enrolled speakers)."
-    )
-    return table_of_records(
-        Table(
-            "identification_speakers",
-            caption,
-            tuple(columns),
-            notes=tuple(notes),
-            section=AMONG_MANY,
-        ),
-        data.protocol,
-        records,
-        rows,
-    )
+    return Measurements.of(rows), {}, notes
 
 
 def _most_often_found(speakers: Sequence[SpeakerLinkage]) -> Iterator[Sequence[SpeakerLinkage]]:
@@ -139,40 +88,24 @@ def _span(texts: Iterable[str]) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def attribute_table(results: Results, title: str) -> Table:
-    """Tabulate what vectors give away about attributes: a row per data set, split and attribute."""
-    protocol = results.protocol
-
-    def row(r: Record) -> Key:
-        (risk, recalls), classes = inferred(r), r.facts["classes"]
+def attributes(_: Measurements, data: ReportData) -> Part:
+    """Write what vectors give away about attributes of each data set and split."""
+    rows, notes = [], dict[str, None]()
+    for r in data.results.attributes:
+        (risk, recalls), classes, c = inferred(r), r.facts["classes"], r.condition
+        few = few_speakers(classes)
+        notes |= {f"* {few}": None} if few else {}
+        name = data.protocol.data_set(c.data_set).row_name(c.split) + "*" * bool(few)
         bits = r.find("attribute_bits", situation=risk["situation"])
-        few = "*" * bool(few_speakers(classes))
-        return (
-            protocol.data_set(r.condition.data_set).row_name(r.condition.split) + few,
-            r.condition.attribute,
-            ", ".join(f"{name} {n}" for name, n in classes.items()),
-            f"{100 / len(classes):.3g}",
-            *(value_text(recalls[s]) for s in SITUATIONS),
-            value_text(bits),
-            _SHORT[risk["situation"]],
-            "{value:.2f} [{low:.2f}, {high:.2f}]".format(**risk),
-        )
-
-    columns = [Column("Data", align="l", sparse=True), *aligned("l", "Attribute", "Speakers")]
-    columns += aligned("r", "Chance, %", *(f"UAR {_SHORT[s]}, %" for s in SITUATIONS))
-    columns += aligned("r", "Bits", "Reported", "Risk")
-    caveats = dict.fromkeys(few_speakers(r.facts["classes"]) for r in results.attributes)
-    rows = [
-        [row(r) for r in results.attributes if r.condition.split == split]
-        for split in protocol.splits
-    ]
-    return Table(
-        "attributes",
-        f"What vectors give away about attributes of speakers: {title}.",
-        tuple(columns),
-        nonempty(rows),
-        notes=(*_SITUATIONS, *(f"* {caveat}" for caveat in caveats if caveat)),
-        turned=True,
-        section=INFERENCE,
-        title="By data set",
-    )
+        texts = {
+            "data": name,
+            "speakers": ", ".join(f"{name} {n}" for name, n in classes.items()),
+            "chance": f"{100 / len(classes):.3g}",
+            **{short: value_text(recalls[s]) for s, short in _SHORT.items()},
+            "bits": value_text(bits),
+            "reported": "-".join(_SHORT[risk["situation"]]),
+            "risk": "{value:.2f} [{low:.2f}, {high:.2f}]".format(**risk),
+        }
+        rows.append({**vars(c), **texts})
+    rows.sort(key=lambda row: data.protocol.splits.index(row["split"]))
+    return Measurements.of(rows), {}, [*notes]

@@ -26,7 +26,14 @@ from ..protocol.protocol import CHALLENGE_ATTACKERS
 from ..results.measurements import PRESENT, WHOLE, Measurements, Row, metric_of
 from ..results.record_caveats import utility_notes
 from ..results.signature import network_notes
-from .declared import Part, bundled_entries, declared_tables, left_out_text, ordered_metrics
+from .declared import (
+    Part,
+    bundled_entries,
+    declared_tables,
+    left_out_text,
+    ordered_metrics,
+    value_text,
+)
 from .main_results import pairs_table
 from .notes import (
     averaged_text,
@@ -35,12 +42,7 @@ from .notes import (
     evaluated_note,
     interval_notes,
 )
-from .own_tables import (
-    attribute_table,
-    identification_speakers_table,
-    speakers_table,
-)
-from .split_tables import value_text
+from .own_tables import attributes, least_protected, most_often_found
 from .table import (
     Table,
 )
@@ -77,12 +79,7 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
     is_first = results_folder == next(f for s, f in data.by_folder if s == system)
     entries = (e for e in bundled_entries("system") if is_first or e.name not in _WHOLE)
     parts = {n: functools.partial(part, data, system) for n, part in _WHOLE.items()}
-    tables = [
-        *declared_tables(folder, entries, name, {**_PARTS, **parts}),
-        speakers_table(folder, name),
-        identification_speakers_table(folder, name),
-        attribute_table(folder.results, name),
-    ]
+    tables = list(declared_tables(folder, entries, name, {**_PARTS, **parts}))
     if is_first and (pairs := pairs_table(data, system)) is not None:
         tables.append(pairs)
     # The first table of each column of groups says what the tree does not tell of it.
@@ -317,6 +314,9 @@ _PARTS: Mapping[str, Callable[[Measurements, ReportData], Part]] = {
     "identification": _of_galleries,
     "identification_singling_out": _of_singling_out,
     "groups_{number}_identification": _of_groups,
+    "speakers": least_protected,
+    "identification_speakers": most_often_found,
+    "attributes": attributes,
 }
 
 #: The same of a system over all its results folders.

@@ -22,7 +22,7 @@ from privacy_eval.protocol.protocol import DataFolder, load_protocol
 from privacy_eval.report.disclosures_in_words import identification_sentences
 from privacy_eval.report.figures import identification
 from privacy_eval.report.first_screen import front
-from privacy_eval.report.own_tables import identification_speakers_table
+from privacy_eval.report.system_tables import system_tables
 from privacy_eval.results.records import Results
 from privacy_eval.tree.conditions import Condition, trial_conditions
 
@@ -205,10 +205,8 @@ def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
     others = tuple(
         replace(s, speaker=f"s{i}") for s, i in zip(SPEAKERS, (1, 7, 0, *range(2, 7)), strict=False)
     )
-    table = identification_speakers_table(
-        ReportData(results(record(of["ignorant"]), record(of["lazy-informed"], speakers=others))),
-        "B1",
-    )
+    made = results(record(of["ignorant"]), record(of["lazy-informed"], speakers=others))
+    table = declared_table(made, "identification_speakers")
     assert [row[4] for row in table.rows] == ["s0", "s1", "s2", "s1", "s7", "s0"]
     biased, overlap, statistics = table.notes
     assert "95.0 % of these" in biased and "5.0 % of tests" in biased
@@ -262,7 +260,7 @@ def test_speakers_who_tie_are_not_told_apart() -> None:
     attacks = of["ignorant"], of["lazy-informed"]
     made = results(*(record(c, speakers=alike(*[1.0] * 10)) for c in attacks))
     data = ReportData(made, cells_from_results(made))
-    table = identification_speakers_table(data, "B1")
+    table = declared_table(made, "identification_speakers")
     assert [row[3:] for row in table.rows] == [
         ("10", "10 speakers alike", "5 to 6", "100.0", "100.0", "100.0")
     ] * 2
@@ -279,11 +277,11 @@ def test_some_ties_widen_what_chance_gives() -> None:
     of = conditions()
     one, other = alike(1, 1, 1, 1, *[0.5] * 6), alike(0.9, 0.8, 0.7, *[0.5] * 7)
     compared = record(of["ignorant"], speakers=one), record(of["lazy-informed"], speakers=other)
-    table = identification_speakers_table(ReportData(results(*compared)), "B1")
+    table = declared_table(results(*compared), "identification_speakers")
     assert [row[4] for row in table.rows] == ["4 speakers alike", "s0", "s1", "s2"]
     assert any("by chance it would be 34 %" in note for note in table.notes)
     most = replace(compared[0], speakers=alike(*[1.0] * 6, *[0.5] * 4))
-    notes = identification_speakers_table(ReportData(results(most, compared[1])), "B1").notes
+    notes = declared_table(results(most, compared[1]), "identification_speakers").notes
     assert not any("chance it would" in note or "Jaccard" in note for note in notes)
 
 
@@ -327,8 +325,9 @@ def test_systems_have_their_worst_speakers_in_common() -> None:
 
 def test_no_speakers_no_table() -> None:
     one = record(conditions()["ignorant"], speakers=(), speakers_size=0)
-    table = identification_speakers_table(ReportData(results(one)), "B1")
-    assert not table.rows and not table.notes
+    tables = system_tables(ReportData(results(one)), "B1", "")
+    assert "identification_speakers" not in {table.name for table in tables}
+    assert "identification" in {table.name for table in tables}
 
 
 @pytest.mark.parametrize(
