@@ -75,7 +75,7 @@ class Shown:
     optional : bool
         Left out where no row has what is shown.
     align : str
-    sparse, rule : bool
+    sparse, rule, wrap
         As of `Column`.
     bold_below : float or None
         Cells are bold where the p-value is less.
@@ -93,6 +93,7 @@ class Shown:
     align: str = "r"
     sparse: bool = False
     rule: bool = False
+    wrap: int | None = None
     bold_below: float | None = None
 
 
@@ -570,6 +571,7 @@ class _Rendering:
                     align="c" if self.entry.layout else shown.align,
                     sparse=shown.sparse,
                     rule=shown.rule,
+                    wrap=shown.wrap,
                 ),
                 shown,
                 value,
