@@ -129,8 +129,7 @@ def _print_tables(sources: ReportSources, options: TableOptions, form: str) -> i
 
 
 def run_figures(arguments: argparse.Namespace) -> int:
-    from ..report.figure_folder import figures_source
-    from ..report.figures import all_figures, write_figures
+    from ..report.figures import all_figures, figures_source, write_figures
     from .inputs import log_notes, report_sources, run_settings
 
     sources = report_sources(arguments, needed=True)

@@ -20,8 +20,7 @@ from .disclosures_in_words import (
     group_sentences,
     identification_sentences,
 )
-from .figure_folder import drawn_from, pictures
-from .figures import KINDS, curve_figures, kinds
+from .figures import KINDS, curve_figures, drawn_from, kinds, pictures
 from .first_screen import front
 from .main_results import attackers_table, main_results_table
 from .notes import cautions

@@ -12,7 +12,7 @@ from ..numbers.report_sources import ReportSources
 from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
 from ..wings import of_wings
-from .figure_folder import folder_digest
+from .figures import folder_digest
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
@@ -135,7 +135,7 @@ def tables_product(
 
     def make(*_: object) -> Content:
         from .first_screen import text_for_a_paper
-        from .table_files import table_files
+        from .table_formats import table_files
 
         begin(0, 3, f"{out.name}: reading results")
         data = read_table_data(sources, options)
@@ -184,8 +184,7 @@ def all_tables(data: ReportData) -> tuple[list[list[Table]], list[str]]:
     from .declared import tables_of_ones_own
     from .main_results import attackers_table, main_results_table
     from .notes import cautions
-    from .paper_tables import paper_tables
-    from .side_by_side import across_tables
+    from .side_by_side import across_tables, paper_tables
     from .system_tables import table_groups
 
     across, remarks = across_tables(data)

@@ -59,8 +59,8 @@ from privacy_eval.report import figures
 from privacy_eval.report.figures import all_figures, bars, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
 from privacy_eval.report.page import Front
-from privacy_eval.report.table_files import write_tables
 from privacy_eval.report.table_formats import FORMATS as TABLE_FORMATS
+from privacy_eval.report.table_formats import write_tables
 from privacy_eval.report.tables_and_report import Publication
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results, merge

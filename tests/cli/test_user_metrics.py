@@ -17,7 +17,7 @@ from privacy_eval.io.user_metrics import registered
 from privacy_eval.metrics import METRICS
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
-from privacy_eval.report.ranking_tables import ranking_table
+from privacy_eval.report.main_results import ranking_table
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.records import merge
 

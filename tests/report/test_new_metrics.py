@@ -27,10 +27,10 @@ from privacy_eval.numbers.means import Means
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
 from privacy_eval.report.comparison_tables import comparison_tables
-from privacy_eval.report.ranking_tables import ranking_table
+from privacy_eval.report.main_results import ranking_table
 from privacy_eval.report.side_by_side import across_tables
 from privacy_eval.report.system_tables import system_tables, table_groups
-from privacy_eval.report.table_files import table_files
+from privacy_eval.report.table_formats import table_files
 from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
