@@ -8,10 +8,7 @@ from typing import TypeVar
 from ..choices import grouped
 from ..protocol.protocol import Protocol
 from ..results.measurements import Row
-from ..results.records import (
-    Record,
-    Results,
-)
+from ..results.records import Record, Results
 
 OfSet = TypeVar("OfSet", bound=Record)
 

@@ -17,11 +17,7 @@ from ..protocol.published import published_names
 from ..results.arrays import StoredArrays
 from ..results.measurements import Measurements, Row
 from ..results.record_files import made_by_user
-from ..results.records import (
-    Record,
-    Results,
-    merge,
-)
+from ..results.records import Record, Results, merge
 from ..results.rows import measurements_of
 from ..results.signature import signature
 from .attackers import Tried, attacks, tried
@@ -36,11 +32,7 @@ from .cells import (
 )
 from .challenge_averages import challenge_averages, coverage, too_few_replicates
 from .groups import group_columns, main_split
-from .identification import (
-    counted_once,
-    identified,
-    worst_protected,
-)
+from .identification import counted_once, identified, worst_protected
 from .means import Means, trade_offs, utility_metrics
 from .rankings import Ranking, rank, rankings, with_attackers
 from .report_sources import ReportSources

@@ -1,5 +1,4 @@
-"""All tables of several systems side by side: those of an edition's papers, as its protocol declares
-them, and the rankings."""
+"""All tables of several systems side by side, those of an edition's papers, and the rankings."""
 
 from __future__ import annotations
 

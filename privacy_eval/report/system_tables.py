@@ -35,17 +35,9 @@ from .declared import (
     value_text,
 )
 from .main_results import pairs_table
-from .notes import (
-    averaged_text,
-    blank_notes,
-    caveat_notes,
-    evaluated_note,
-    interval_notes,
-)
+from .notes import averaged_text, blank_notes, caveat_notes, evaluated_note, interval_notes
 from .own_tables import attributes, least_protected, most_often_found
-from .table import (
-    Table,
-)
+from .table import Table
 
 #: Tables of values that do not depend on x-vectors.
 _WITHOUT_NETWORK = ("asr", "emotion", "measures")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from ..metrics.registry import NO_WIDTH, NO_WIDTH_NOTE, Label
@@ -189,3 +190,8 @@ def rows_by_group(table: Table, rows: Sequence[Item]) -> Iterator[Sequence[Item]
 def one_line(text: str) -> str:
     """Replace line ends and control characters by blanks."""
     return "".join(c if c.isprintable() else " " for c in text)
+
+
+def asset(name: str) -> str:
+    """Read a file beside this module: macros, a style sheet, a template."""
+    return Path(__file__).with_name(name).read_text("utf-8")
