@@ -260,20 +260,13 @@ def lines_of(means: Means, metric: Metric, attack: AttackModel | None, split: st
 
 def beside(cells: Cells, blocks: Iterable[Block], systems: Sequence[str]) -> list[Block]:
     """Return the blocks of a table of systems, with original speech flagged that is from another
-    source than they are, and averages of it."""
-    shown = []
-    for block in blocks:
-        lines, sources = [], dict[str, str]()
-        for line in block.lines:
-            own = {s: cells.beside(line.cells[s], systems) for s in systems if s in line.cells}
-            for s, cell in own.items():
-                if "parts" in cell:
-                    own[s] = {**cell, "other_source": sources.pop(s, "")}
-                elif source := cell.get("other_source"):
-                    sources[s] = source
-            lines.append(replace(line, cells=own))
-        shown.append(replace(block, lines=tuple(lines)))
-    return shown
+    source than they are."""
+
+    def shown(line: Line) -> Line:
+        of = {s: cells.beside(line.cells[s], systems) for s in systems if s in line.cells}
+        return replace(line, cells=of)
+
+    return [replace(block, lines=tuple(map(shown, block.lines))) for block in blocks]
 
 
 def blank_averages(

@@ -400,7 +400,8 @@ class _Rendering:
             for title in _KEYS[key]
         ]
         columns = list(itertools.chain.from_iterable(map(self._column, entry.columns)))
-        shown = self.rows if all(self._fits(c) for c in entry.columns) else Measurements.of([])
+        fits = all(len(self._pivoted(c)) <= c.most for c in entry.columns if c.pivot)
+        shown = self.rows if fits else Measurements.of([])
         blocks: dict[Key, list[Key]] = {}
         bold = set()
         for block, of in self._lines(shown):
@@ -599,9 +600,6 @@ class _Rendering:
         text = value_text(row, decimals=shown.decimals, **how)
         return f"+{text}" if "against" in row and text[:1].isdigit() else text
 
-    def _fits(self, shown: Shown) -> bool:
-        return not shown.pivot or len(self._pivoted(shown)) <= shown.most
-
     def _pivoted(self, shown: Shown) -> list[Any]:
         of_metric = self.rows.select(metric=shown.metric) if shown.metric else self.rows
         values = [v for v in of_metric.values(shown.pivot) if v != 1]  # a gallery of one: nothing
@@ -682,10 +680,6 @@ def _is_bold(shown: Shown, own: Sequence[Row]) -> bool:
     return low or (shown.show == "printed" and any(row.get("is_bold") for row in own))
 
 
-def _difference(row: Row) -> str:
-    return f"{100 * row['value']:+.1f} ± {100 * row['se']:.1f}"
-
-
 def _number(row: Row) -> float:
     return float(row["value"])
 
@@ -697,7 +691,7 @@ def _p_value(row: Row, name: str) -> str:
 
 #: What columns show beside counts and circumstances.
 _TEXTS: Mapping[str, Callable[[Row], str]] = {
-    "difference": _difference,
+    "difference": lambda row: f"{100 * row['value']:+.1f} ± {100 * row['se']:.1f}",
     "p": functools.partial(_p_value, name="p"),
     "p_corrected": functools.partial(_p_value, name="p_corrected"),
     "printed": lambda row: row.get("printed", ""),

@@ -179,11 +179,12 @@ def nonempty(groups: Iterable[Iterable[Key]]) -> tuple[tuple[Key, ...], ...]:
     return tuple(rows for group in groups if (rows := tuple(group)))
 
 
-def rows_by_group(table: Table, rows: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """Group what belongs to the rows by the table's groups."""
+def by_group(table: Table, rows: Sequence[Item]) -> Iterator[tuple[str, Sequence[Item]]]:
+    """Group what belongs to the rows by the table's groups, each with its heading; "" for none."""
     start = 0
-    for group in table.groups:
-        yield rows[start : start + len(group)]
+    for number, group in enumerate(table.groups):
+        heading = table.headings[number].title if table.headings else ""
+        yield heading, rows[start : start + len(group)]
         start += len(group)
 
 

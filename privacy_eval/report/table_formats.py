@@ -21,10 +21,10 @@ from .table import (
     AVERAGE,
     Style,
     Table,
+    by_group,
     marked_cells,
     marked_title,
     one_line,
-    rows_by_group,
     table_notes,
 )
 
@@ -48,14 +48,9 @@ def to_markdown(table: Table) -> str:
     head = [escape_markdown(marked_title(c)) for c in table.columns]
     rows = list(marked_cells(table, escape_markdown, "**{}**".format))
     parts = [escape_markdown(table.caption)]
-    if table.headings:
-        for heading, group in zip(table.headings, rows_by_group(table, rows), strict=True):
-            parts += [
-                f"**{escape_markdown(heading.title)}**",
-                _pipes(table, head, group),
-            ]
-    else:
-        parts.append(_pipes(table, head, rows))
+    for heading, group in by_group(table, rows) if table.headings else [("", rows)]:
+        parts += [f"**{escape_markdown(heading)}**"] * bool(table.headings)
+        parts.append(_pipes(table, head, group))
     parts += [escape_markdown(note) for note in table_notes(table, "Bold")]
     if table.comment:
         parts.append(f"<!-- {html.escape(one_line(table.comment)).replace('--', '- -')} -->")
@@ -68,9 +63,8 @@ def to_text(table: Table) -> str:
     rows = list(marked_cells(table, one_line, "{}*".format))
     lines = _aligned([head, *rows], [c.align if rows else "l" for c in table.columns])
     spaced: list[str] = []
-    for number, group in enumerate(rows_by_group(table, lines[2:])):
-        spaced += [""] if number else []
-        spaced += [one_line(table.headings[number].title)] if table.headings else []
+    for heading, group in by_group(table, lines[2:]):
+        spaced += [""] * bool(spaced) + [one_line(heading)] * bool(table.headings)
         spaced += group
     notes = [one_line(note) for note in table_notes(table, "*")]
     notes = ["", *notes] if notes else []
@@ -97,12 +91,10 @@ def to_csv(tables: Iterable[Table]) -> str:
     if it has them; `row` counts from 1, and headings of groups are cells of the column Block."""
     lines = [["table", "row", "column", "text", "value", "low", "high"]]
     for table in tables:
-        headings = rows_by_group(table, range(len(table.rows)))
-        blocks = zip(table.headings, headings, strict=True) if table.headings else ()
-        heading_of = {number: label.title for label, of in blocks for number in of}
-        for number, row in enumerate(table.rows):
+        headings = [heading for heading, of in by_group(table, table.rows) for _ in of]
+        for number, (heading, row) in enumerate(zip(headings, table.rows, strict=True)):
             place = [table.name, str(number + 1)]
-            if heading := heading_of.get(number):
+            if heading:
                 lines.append([*place, "Block", one_line(heading), "", "", ""])
             for index, (column, text) in enumerate(zip(table.columns, row, strict=True)):
                 exact = table.exact.get((number, index), text)
@@ -151,10 +143,10 @@ def to_html(table: Table) -> Markup:
     # Pages may sort rows: none leaves out what the one above says.
     rows = list(marked_cells(table, one_line, bold, sparse=False))
     bodies = []
-    for number, group in enumerate(rows_by_group(table, rows)):
+    for heading, group in by_group(table, rows):
         lines = []
         if table.headings:
-            title = tag("span", one_line(table.headings[number].title))
+            title = tag("span", one_line(heading))
             lines.append(tag("tr", tag("th", title, colspan=len(table.columns))))
         for row in group:
             cells = (tag("td", cell, **a) for cell, a in zip(row, attributes, strict=True))

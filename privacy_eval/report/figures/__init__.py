@@ -38,7 +38,7 @@ class FigureKind:
     Attributes
     ----------
     name : str
-        Of its module here, whose function `figures` yields drawings of `ReportData`.
+        Of its module here, if it has one, whose `figures` yields drawings of `ReportData`.
     section : str
         Title of its section in the report.
     folded : bool
@@ -49,10 +49,8 @@ class FigureKind:
         Some of its figures are drawn by default.
     conventional : bool
         Drawn only if conventional plots are requested.
-    module : str
-        Where it is the function `<name>_figures` of a module of several kinds.
-    wing : Reference
-        Where it is a function of a wing.
+    function : Reference
+        What yields its drawings; by default `figures` of its module here.
     """
 
     name: str
@@ -61,17 +59,11 @@ class FigureKind:
     curves: bool = False
     default: bool = True
     conventional: bool = False
-    module: str = ""
-    wing: Reference = ""
+    function: Reference = ""
 
     def figures(self, data: ReportData) -> Iterator[Drawing]:
         """Yield all figures of the kind for which there is data."""
-        if self.wing:
-            return iter(referred(self.wing)(data))
-        module = importlib.import_module(f".{self.module or self.name}", __name__)
-        function = f"{self.name}_figures" if self.module else "figures"
-        drawings: Iterator[Drawing] = getattr(module, function)(data)
-        return drawings
+        return iter(referred(self.function or f"{__name__}.{self.name}:figures")(data))
 
 
 #: In the order of the report.
@@ -79,7 +71,7 @@ KINDS = (
     FigureKind("plane", "Privacy and utility", folded=False),
     FigureKind("bars", "Privacy of the systems", folded=False),
     FigureKind("groups", GROUPS, folded=False),
-    FigureKind("amount", AMOUNT, folded=False, module="identification"),
+    FigureKind("amount", AMOUNT, False, function=f"{__name__}.identification:amount_figures"),
     FigureKind("identification", "Identification in groups of people", curves=True),
     FigureKind("scatter", "Metric against metric", default=False),
 )
@@ -89,7 +81,7 @@ def kinds() -> tuple[FigureKind, ...]:
     """Return the kinds of the core and of wings, whose sections follow."""
     added = of_wings("figures", [kind.name for kind in KINDS])
     own = (
-        FigureKind(name, title, wing=function, **dict[str, Any]((flag, True) for flag in flags))
+        FigureKind(name, title, function=function, **dict[str, Any]((flag, True) for flag in flags))
         for name, (function, title, *flags) in added.items()
     )
     return (*KINDS, *own)
