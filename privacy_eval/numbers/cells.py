@@ -141,18 +141,14 @@ class Cells:
         return {**row, "other_source": source} if (source := next(others, "")) else row
 
     @functools.cached_property
-    def not_comparable(self) -> tuple[str, ...]:
+    def not_comparable(self) -> list[str]:
         """Notes on values that must not be compared."""
-        return self._comparability(utility=True)
+        return self.comparability(utility=True)
 
-    @functools.cached_property
-    def scores_not_comparable(self) -> tuple[str, ...]:
-        """The same, without those on utility."""
-        return self._comparability(utility=False)
-
-    def _comparability(self, *, utility: bool) -> tuple[str, ...]:
+    def comparability(self, *, utility: bool) -> list[str]:
+        """Note what must not be compared, with utility or without."""
         notes = (n for of in self.results for n in comparability_notes(of, utility=utility))
-        return (*notes, *self.unlike_sources)
+        return [*notes, *self.unlike_sources]
 
     @functools.cached_property
     def failed(self) -> set[str]:

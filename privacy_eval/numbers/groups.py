@@ -24,11 +24,6 @@ def by_trial_set(records: Iterable[OfSet]) -> dict[tuple[str, str, str], list[Of
     return grouped(records, lambda r: (r.condition.split, r.condition.data_set, r.condition.gender))
 
 
-def group_columns(results: Results) -> list[str]:
-    """List the columns of metadata by whose groups there are values."""
-    return list(dict.fromkeys(column for r in results.records() for column in r.group_columns))
-
-
 def lacking_groups(results: Results, column: str) -> Iterator[str]:
     """Say what cannot be computed by the groups of a column from what the tree has."""
     without = [r for r in results.recognition if column not in r.group_columns]

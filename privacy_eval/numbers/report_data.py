@@ -31,7 +31,7 @@ from .cells import (
     system_column,
 )
 from .challenge_averages import challenge_averages, coverage, too_few_replicates
-from .groups import group_columns, main_split
+from .groups import main_split
 from .identification import counted_once, identified, worst_protected
 from .means import Means, trade_offs, utility_metrics
 from .rankings import Ranking, rank, rankings, with_attackers
@@ -98,17 +98,14 @@ class ReportData:
     def rankings(self) -> Mapping[str, list[Ranking]]:
         """Rankings of all systems, and of what all of them have, by split."""
         metric, attack = self.protocol.shown(self.rank_by), self.attack_model
+        by_strongest = self.sources.by_strongest
         return {
             s: [
-                self._with_attackers(ranking)
+                with_attackers(ranking, self.tried, by_strongest=by_strongest)
                 for ranking in rankings(self.means, metric=metric, attack_model=attack, split=s)
             ]
             for s in self.protocol.splits
         }
-
-    def _with_attackers(self, ranking: Ranking) -> Ranking:
-        by_strongest = self.sources.by_strongest
-        return with_attackers(ranking, self.tried, by_strongest=by_strongest)
 
     @functools.cached_property
     def word_error_rankings(self) -> Mapping[str, Ranking]:
@@ -129,7 +126,7 @@ class ReportData:
     def main_ranking(self) -> Ranking:
         """The ranking that sentences describe: by the protocol's EER."""
         ranking = rank(self.means, metric=self.protocol.eer, split=self.main_split)
-        return self._with_attackers(ranking)
+        return with_attackers(ranking, self.tried, by_strongest=self.sources.by_strongest)
 
     @functools.cached_property
     def trade_offs(self) -> Mapping[str, list[Row]]:
@@ -226,7 +223,8 @@ class ReportData:
     @functools.cached_property
     def group_columns(self) -> list[str]:
         """Columns of metadata that have results by group."""
-        return group_columns(self.results)
+        records = self.results.records()
+        return list(dict.fromkeys(column for r in records for column in r.group_columns))
 
     @functools.cached_property
     def gaps(self) -> list[str]:

@@ -26,7 +26,7 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
 from ..protocol.published import PublishedSystems
 from ..results.measurements import Measurements, Row
 from .declared import declared_table, entry_of
-from .notes import OTHER_SOURCE_MARK, blank_notes, directions_text, evaluated_text
+from .notes import OTHER_SOURCE_MARK, blank_notes, directions_text, evaluated_note
 from .table import AVERAGE, SIDE_BY_SIDE, Column, Table
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
@@ -384,7 +384,7 @@ def _notes(
     if directions := directions_text(metrics):
         yield directions
     asv_models = [layout.training] if layout.training else ()
-    yield evaluated_text(means.protocol.variant, asv_models=asv_models).removesuffix(".")
+    yield evaluated_note((), means.protocol.variant, asv_models)
     if any(block.attack for block in blocks):
         yield "Speech in enrollment and trial: o original, a anonymized"
     if any(metric.key == "zebra_individual" for metric in metrics):
@@ -404,7 +404,7 @@ def _notes(
         if source:
             yield f"{OTHER_SOURCE_MARK} Original speech: {source}, unlike those unmarked"
     cells, of_scores = means.cells, all(metric.kind == "scores" for metric in metrics)
-    yield from cells.scores_not_comparable if of_scores else cells.not_comparable
+    yield from cells.comparability(utility=not of_scores)
     yield from cells.notes
 
 

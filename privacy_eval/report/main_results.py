@@ -255,9 +255,7 @@ def ranking_table(ranking: Ranking) -> Table:
         row["source"] = "submitted" if row["system"] in own else "published"
     notes = [*ranking.lacking, *_notes(ranking)]
     if mixed or metric.kind == "scores":
-        cells = ranking.means.cells
-        of_scores = metric.kind == "scores"
-        notes += cells.scores_not_comparable if of_scores else cells.not_comparable
+        notes += ranking.means.cells.comparability(utility=metric.kind != "scores")
     if left_out:
         notes.append(f"{LEFT_OUT_MARK} Trials were left out of some of its values")
     tried = [of for r in ranking.ranked if (of := r.get("tried")) is not None]
