@@ -34,7 +34,7 @@ from .challenge_averages import challenge_averages, coverage, too_few_replicates
 from .groups import main_split
 from .identification import counted_once, identified, worst_protected
 from .means import Means, trade_offs, utility_metrics
-from .rankings import Ranking, rank, rankings, with_attackers
+from .rankings import Ranking, check_ranking_metric, rank, rankings, with_attackers
 from .report_sources import ReportSources
 
 #: Intervals that bars are drawn with.
@@ -58,10 +58,6 @@ class ReportData:
         Notes on results files that this user did not make, or that were edited since.
     whiskers : {"speakers", "independent"}
         Type of the intervals that bars show as whiskers.
-    rank_by : str
-        Metric of the rankings.
-    attack_model : str or None
-        Of the rankings; by default the one that the protocol averages.
     others : tuple of Record
         By other attackers.
     """
@@ -72,8 +68,6 @@ class ReportData:
     sources: ReportSources = ReportSources()
     unsigned: tuple[str, ...] = ()
     whiskers: Whiskers = "speakers"
-    rank_by: str = "eer"
-    attack_model: str | None = None
     others: tuple[Record, ...] = ()
 
     @property
@@ -97,7 +91,7 @@ class ReportData:
     @functools.cached_property
     def rankings(self) -> Mapping[str, list[Ranking]]:
         """Rankings of all systems, and of what all of them have, by split."""
-        metric, attack = self.protocol.shown(self.rank_by), self.attack_model
+        metric, attack = self.protocol.shown(self.sources.rank_by), self.sources.attack_model
         by_strongest = self.sources.by_strongest
         return {
             s: [
@@ -284,6 +278,7 @@ def read_report_data(sources: ReportSources) -> ReportData:
     others = tuple(r for r in results.verification if not r.condition.is_by_challenge)
     results = results.by_challenge()
     register(results.described)
+    check_ranking_metric(sources.rank_by)
     cells = cells_from_results(results)
     if sources.published_results is not None:
         beside = cells_from_published(sources.published_results, beside=cells.systems)

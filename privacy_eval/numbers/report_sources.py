@@ -47,6 +47,10 @@ class ReportSources:
         As of `Results.confirm`.
     tables : tuple of Path
         Files of tables of one's own.
+    rank_by : str
+        Metric of the rankings.
+    attack_model : str or None
+        Of the rankings; by default the one that the protocol averages.
     """
 
     paths: tuple[Path, ...] = ()
@@ -58,6 +62,8 @@ class ReportSources:
     utility: tuple[str, ...] = ()
     confirmed: tuple[str, ...] = ()
     tables: tuple[Path, ...] = ()
+    rank_by: str = "eer"
+    attack_model: str | None = None
 
     @functools.cached_property
     def named_protocol(self) -> Protocol | None:
@@ -113,4 +119,6 @@ class ReportSources:
         """Return what products made from these sources depend on."""
         tables = [digest(read_bytes(path)) for path in self.tables]
         about: dict[str, object] = {"results": self.digest(), "published": self.published}
-        return {**about, "tables": tables} if tables else about
+        about |= {"tables": tables} if tables else {}
+        ranking = (self.rank_by, self.attack_model)
+        return {**about, "ranking": ranking} if ranking != ("eer", None) else about

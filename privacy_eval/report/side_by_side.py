@@ -44,7 +44,7 @@ def across_tables(data: ReportData) -> tuple[list[Table], list[str]]:
         The protocol has no such attack model, or the metric does not depend on one.
     """
     results, published = data.results, data.sources.published_results
-    metric, attack_model = data.protocol.shown(data.rank_by), data.attack_model
+    metric, attack_model = data.protocol.shown(data.sources.rank_by), data.sources.attack_model
     _check_attack_model(data.protocol, metric, attack_model)
     if not published and len(results.systems) < 2:
         return [], []

@@ -96,59 +96,38 @@ def _provenance(provenance: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-@dataclass(frozen=True)
-class TableOptions:
-    """Options for writing tables.
-
-    Attributes
-    ----------
-    style : {"booktabs", "challenge"}
-    formats : tuple of str
-        Beside LaTeX and CSV.
-    rank_by : str
-        Metric of the ranking.
-    attack_model : str, optional
-        Of the ranking; by default the one that the protocol averages.
-    """
-
-    style: Style = "booktabs"
-    formats: tuple[str, ...] = ()
-    rank_by: str = "eer"
-    attack_model: str | None = None
-
-
 def tables_product(
     sources: ReportSources,
     out: Path,
-    options: TableOptions = TableOptions(),
     *,
+    style: Style = "booktabs",
+    formats: tuple[str, ...] = (),
     begin: Progress | None = None,
 ) -> Product:
     """Return a folder of tables as a product.
 
     Parameters
     ----------
+    style : {"booktabs", "challenge"}
+    formats : tuple of str
+        Beside LaTeX and CSV.
     begin : Progress, optional
         Called before each step.
     """
     begin = begin or (lambda *_: None)
 
     def make(*_: object) -> Content:
+        from ..numbers.report_data import read_report_data
         from .first_screen import text_for_a_paper
         from .table_formats import table_files
 
         begin(0, 3, f"{out.name}: reading results")
-        data = read_table_data(sources, options)
+        data = read_report_data(sources)
         begin(1, 3, f"{out.name}: tables")
         groups, remarks = all_tables(data)
         begin(2, 3, f"{out.name}: their files")
-        files = table_files(
-            groups,
-            data.protocol.title,
-            style=options.style,
-            formats=options.formats,
-            text=text_for_a_paper(data),
-        )
+        title, text = data.protocol.title, text_for_a_paper(data)
+        files = table_files(groups, title, style=style, formats=formats, text=text)
         content = {out / name: text.encode() for name, text in files.items()}
         begin(3, 3, out.name)
         return Content(content, remarks=tuple(remarks), notes=data.missing_arrays)
@@ -161,21 +140,9 @@ def tables_product(
         lambda _: {},
         make,
         subject={"version": __version__, **sources.subject()},
-        options=asdict(options),
+        options={"style": style, "formats": formats},
         revision=6,
     )
-
-
-def read_table_data(sources: ReportSources, options: TableOptions) -> ReportData:
-    """Read all sources, with the ranking that options ask for; raise as `read_report_data`."""
-    from ..numbers.rankings import check_ranking_metric
-    from ..numbers.report_data import read_report_data
-
-    data = replace(
-        read_report_data(sources), rank_by=options.rank_by, attack_model=options.attack_model
-    )
-    check_ranking_metric(options.rank_by)
-    return data
 
 
 def all_tables(data: ReportData) -> tuple[list[list[Table]], list[str]]:

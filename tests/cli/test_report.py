@@ -52,7 +52,7 @@ from privacy_eval.errors import PROGRESS
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import of_kind
 from privacy_eval.numbers.rankings import ranking_metrics, rankings
-from privacy_eval.numbers.report_data import ReportData
+from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report import figures
@@ -127,7 +127,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
         "gvd_db",
     } - {"cllr", "level_db"}
     for option, default in (
-        ("rank_by", ReportData.rank_by),
+        ("rank_by", ReportSources.rank_by),
         ("attack_model", ranking["attack_model"]),
         ("table_style", writing["style"]),
         ("formats", writing["formats"]),
