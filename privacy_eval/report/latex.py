@@ -141,19 +141,12 @@ def to_latex(table: Table, style: Style = "booktabs") -> str:
     """Write a table, or its parts, for any document; the first line names the packages that it
     needs: in the style booktabs no other."""
     challenge = style == "challenge"
-    text = "".join(_in_style(part, challenge) for part in table.parts or (table,))
+    text = "".join(_table(part, challenge) for part in table.parts or (table,))
     needed = [package for package, command in _PACKAGES.items() if command in text]
     needed = needed if challenge else ["booktabs"]
     first = f"% needs \\usepackage{{{','.join(needed)}}}\n"
     comment = f"% {one_line(table.comment)}\n" if table.comment else ""
     return f"{first}{asset('table.tex')}{text}{comment}"
-
-
-def _in_style(table: Table, challenge: bool) -> str:
-    if not challenge:
-        return _table(table, challenge)
-    text = asset("challenge.tex") + _table(table, challenge) + "\\endgroup\n"
-    return f"\\privacyevalturned{{%\n{text}}}\n" if table.turned else text
 
 
 def _table(table: Table, challenge: bool) -> str:
@@ -184,7 +177,11 @@ def _table(table: Table, challenge: bool) -> str:
             lines += [_block(table, group, height), *rows, "}"]
         below = " ".join(map(_prose, notes)) if number == len(parts) - 1 else ""
         lines.append(f"}}{{{below}}}")
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    if not challenge:
+        return text
+    text = f"{asset('challenge.tex')}{text}\\endgroup\n"
+    return f"\\privacyevalturned{{%\n{text}}}\n" if table.turned else text
 
 
 def _prose(text: str) -> str:

@@ -27,18 +27,16 @@ from .notes import cautions
 from .page import Front, Picture, Section
 from .side_by_side import across_tables
 from .system_tables import system_tables
-from .table import (
-    AMONG_MANY,
-    ANSWER,
-    CURVES,
-    INFERENCE,
-    LEAST_PROTECTED,
-    PROVENANCE,
-    PUBLISHED,
-    SIDE_BY_SIDE,
-    VARIANTS_DIFFER,
-    Table,
-)
+from .table import ANSWER, SIDE_BY_SIDE, Table
+
+#: Sections that entries of tables name.
+LEAST_PROTECTED = "The least protected speakers"
+INFERENCE = "What else the voice gives away"
+AMONG_MANY = "Finding one person among many"
+CURVES = "Curves"
+VARIANTS_DIFFER = "Where the two variants differ"
+PROVENANCE = "How each number was made"
+PUBLISHED = "Published systems"
 
 _VARIANTS = (
     "Values that the released scripts (challenge) print differently from their definition (exact), "

@@ -16,16 +16,9 @@ Item = TypeVar("Item")
 #: Cells of a row, or its first ones, which identify it.
 Key = tuple[str, ...]
 
-#: Sections of the report, by which tables and figures are placed in it.
+#: Sections of the report, by which tables and figures are placed in it; others are in `sections`.
 ANSWER = "Answer"
 SIDE_BY_SIDE = "Systems side by side"
-LEAST_PROTECTED = "The least protected speakers"
-INFERENCE = "What else the voice gives away"
-AMONG_MANY = "Finding one person among many"
-CURVES = "Curves"
-VARIANTS_DIFFER = "Where the two variants differ"
-PROVENANCE = "How each number was made"
-PUBLISHED = "Published systems"
 
 #: Section of tables that are in files only.
 FILES_ONLY = "Files only"
