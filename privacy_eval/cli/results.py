@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..choices import FIGURE_FORMATS, VARIANTS
@@ -17,7 +18,7 @@ from .options import Options, beginnings, log
 if TYPE_CHECKING:
     from ..numbers.report_sources import ReportSources
     from ..report.figures.drawing import Drawing
-    from ..report.tables_and_report import TableOptions
+    from ..report.table import Style
 
 FORMATS = ("latex", "markdown", "text", "csv")
 
@@ -92,31 +93,33 @@ VERBS: dict[str, Options] = {
 
 
 def run_tables(arguments: argparse.Namespace) -> int:
-    from ..report.tables_and_report import TableOptions, tables_product
+    from ..report.tables_and_report import tables_product
     from .inputs import report_sources, write_products
 
     sources = report_sources(arguments, needed=True)
-    style, formats = arguments.table_style, arguments.formats
-    options = TableOptions(style, formats, arguments.rank_by, arguments.attack_model)
+    sources = replace(sources, rank_by=arguments.rank_by, attack_model=arguments.attack_model)
+    style = arguments.table_style
     if arguments.out is not None and arguments.format is not None:
         raise UsageError("--format is of tables on stdout; with --out, --formats adds formats")
     if arguments.out is not None:
-        tables = tables_product(sources, arguments.out, options, begin=beginnings())
+        out, formats = arguments.out, arguments.formats
+        tables = tables_product(sources, out, style=style, formats=formats, begin=beginnings())
         for product, current in write_products([tables]):
             fingerprint = product.read_fingerprint()
             files = len(fingerprint.files) if fingerprint else 0
             print(f"{arguments.out}: {files} files" + ", current" * current)
         return 0
-    return _print_tables(sources, options, arguments.format or "text")
+    return _print_tables(sources, style, arguments.format or "text")
 
 
-def _print_tables(sources: ReportSources, options: TableOptions, form: str) -> int:
+def _print_tables(sources: ReportSources, style: Style, form: str) -> int:
     """Print all tables in one format."""
+    from ..numbers.report_data import read_report_data
     from ..report import table_formats
-    from ..report.tables_and_report import all_tables, read_table_data
+    from ..report.tables_and_report import all_tables
     from .inputs import log_notes
 
-    data = read_table_data(sources, options)
+    data = read_report_data(sources)
     groups, remarks = all_tables(data)
     log_notes([*data.missing_arrays, *remarks])
     tables = [table for group in groups for table in group]
@@ -124,13 +127,12 @@ def _print_tables(sources: ReportSources, options: TableOptions, form: str) -> i
         print(table_formats.to_csv(tables), end="")
         return 0
     render = table_formats.FORMATS[form]
-    print("\n".join(render.file(table, options.style) for table in tables), end="")
+    print("\n".join(render.file(table, style) for table in tables), end="")
     return 0
 
 
 def run_figures(arguments: argparse.Namespace) -> int:
-    from ..report.figure_folder import figures_source
-    from ..report.figures import all_figures, write_figures
+    from ..report.figures import all_figures, figures_source, write_figures
     from .inputs import log_notes, report_sources, run_settings
 
     sources = report_sources(arguments, needed=True)

@@ -11,12 +11,10 @@ from ..choices import AMOUNT, SITUATIONS
 from ..errors import counted
 from ..metrics.caveats import few_speakers
 from ..numbers.report_data import ReportData
-from ..report.declared import Declared, Part, bundled_entries
-from ..report.split_tables import table_of_records, value_text
+from ..report.declared import Declared, Part, bundled_entries, value_text
+from ..report.sections import AMONG_MANY, INFERENCE
 from ..report.system_tables import WORST_SPEAKERS
-from ..report.table import AMONG_MANY, INFERENCE, Column, Key, Table, aligned, nonempty
 from ..results.measurements import Measurements
-from ..results.records import Record, Results
 from . import in_words
 from .in_words import OVERLAP, overlap_notes
 from .linkage import OF_SPEAKERS, SpeakerLinkage, singling_out_chance
@@ -24,32 +22,23 @@ from .numbers import Rates, inferred, is_mixed, mean_halves, overlaps, speakers_
 
 _Fill = Callable[[Measurements, ReportData], Part]
 
-_SITUATIONS = (
-    "Classifier of original speech, tested on original speech (o-o, what there is to protect) and "
-    "on anonymized speech (o-a); a-a: it learned from anonymized speech, too. UAR: unweighted "
-    "average recall of utterances; chance is 1 / classes",
-    "Risk: share of what a control that says the most frequent label misses that the stronger of "
-    "o-a and a-a guesses, a vote per speaker (anonymeter)",
-)
-_SHORT = dict(zip(SITUATIONS, ("o-o", "o-a", "a-a"), strict=True))
+_SHORT = dict(zip(SITUATIONS, ("oo", "oa", "aa"), strict=True))
 
 
-def identification_speakers_table(found: Rates, title: str) -> Table:
-    """The most often found speakers of every trial set and attack model, hidden in averages."""
-    data = found.data
-    records = [r for r in data.results.identification if speakers_of(r)]
-
-    def rows(r: Record) -> Iterator[Key]:
+def _found_most_often(_: Measurements, data: ReportData) -> Part:
+    """Write how often the speakers of every trial set and attack model who are found most often
+    are found, hidden in averages."""
+    found, rows = Rates(data), []
+    for r in filter(speakers_of, data.results.identification):
         for of_rate in _most_often_found(speakers_of(r)):
             tied = len(of_rate) > 1
             who = f"{len(of_rate)} speakers alike" if tied else of_rate[0].speaker
             rates = zip(*((s.linkage, s.first, s.second) for s in of_rate), strict=True)
             percent = (_span(f"{100 * v:.1f}" for v in sorted(values)) for values in rates)
             tests = _span(map(str, sorted(s.n_tests for s in of_rate)))
-            yield str(speakers_size(r)), who, tests, *percent
-
-    columns = [Column("N", align="r", sparse=True), Column("Speaker", align="l")]
-    columns += aligned("r", "Tests", "Found, %", "Tests 1, 3, ...", "Tests 2, 4, ...")
+            texts = dict(zip(("found", "first", "second"), percent, strict=True))
+            of = {"gallery": speakers_size(r), "speaker": who, "tests": tests}
+            rows.append({**vars(r.condition), **of, **texts})
     notes = []
     if (halves := mean_halves(found.counted)) is not None:
         first, second = halves
@@ -60,22 +49,7 @@ def identification_speakers_table(found: Rates, title: str) -> Table:
         )
     plain, statistics = overlap_notes(data.protocol, overlaps(found.counted))
     notes += [*plain, *([f"{OVERLAP}: {'; '.join(statistics)}"] if statistics else [])]
-    caption = (
-        f"The {WORST_SPEAKERS} most often found speakers of each trial set: {title} (in groups "
-        "of N enrolled speakers)."
-    )
-    return table_of_records(
-        Table(
-            "identification_speakers",
-            caption,
-            tuple(columns),
-            notes=tuple(notes),
-            section=AMONG_MANY,
-        ),
-        data.protocol,
-        records,
-        rows,
-    )
+    return Measurements.of(rows), {}, notes
 
 
 def _most_often_found(speakers: Sequence[SpeakerLinkage]) -> Iterator[Sequence[SpeakerLinkage]]:
@@ -94,43 +68,27 @@ def _span(texts: Iterable[str]) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def attribute_table(results: Results, title: str) -> Table:
-    """Tabulate what vectors give away about attributes: a row per data set, split and attribute."""
-    protocol = results.protocol
-
-    def row(r: Record) -> Key:
-        (risk, recalls), classes = inferred(r), r.facts["classes"]
+def _of_attributes(_: Measurements, data: ReportData) -> Part:
+    """Write what vectors give away about attributes of each data set and split."""
+    rows, notes = [], dict[str, None]()
+    for r in data.results.attributes:
+        (risk, recalls), classes, c = inferred(r), r.facts["classes"], r.condition
+        few = few_speakers(classes)
+        notes |= {f"* {few}": None} if few else {}
+        name = data.protocol.data_set(c.data_set).row_name(c.split) + "*" * bool(few)
         bits = r.find("attribute_bits", situation=risk["situation"])
-        few = "*" * bool(few_speakers(classes))
-        return (
-            protocol.data_set(r.condition.data_set).row_name(r.condition.split) + few,
-            r.condition.attribute,
-            ", ".join(f"{name} {n}" for name, n in classes.items()),
-            f"{100 / len(classes):.3g}",
-            *(value_text(recalls[s]) for s in SITUATIONS),
-            value_text(bits),
-            _SHORT[risk["situation"]],
-            "{value:.2f} [{low:.2f}, {high:.2f}]".format(**risk),
-        )
-
-    columns = [Column("Data", align="l", sparse=True), *aligned("l", "Attribute", "Speakers")]
-    columns += aligned("r", "Chance, %", *(f"UAR {_SHORT[s]}, %" for s in SITUATIONS))
-    columns += aligned("r", "Bits", "Reported", "Risk")
-    caveats = dict.fromkeys(few_speakers(r.facts["classes"]) for r in results.attributes)
-    rows = [
-        [row(r) for r in results.attributes if r.condition.split == split]
-        for split in protocol.splits
-    ]
-    return Table(
-        "attributes",
-        f"What vectors give away about attributes of speakers: {title}.",
-        tuple(columns),
-        nonempty(rows),
-        notes=(*_SITUATIONS, *(f"* {caveat}" for caveat in caveats if caveat)),
-        turned=True,
-        section=INFERENCE,
-        title="By data set",
-    )
+        texts = {
+            "data": name,
+            "speakers": ", ".join(f"{name} {n}" for name, n in classes.items()),
+            "chance": f"{100 / len(classes):.3g}",
+            **{short: value_text(recalls[s]) for s, short in _SHORT.items()},
+            "bits": value_text(bits),
+            "reported": "-".join(_SHORT[risk["situation"]]),
+            "risk": "{value:.2f} [{low:.2f}, {high:.2f}]".format(**risk),
+        }
+        rows.append({**vars(c), **texts})
+    rows.sort(key=lambda row: data.protocol.splits.index(row["split"]))
+    return Measurements.of(rows), {}, [*notes]
 
 
 def _of_galleries(rows: Measurements, data: ReportData) -> Part:
@@ -189,16 +147,19 @@ _PARTS: Mapping[str, _Fill] = {
     "identification": _of_galleries,
     "identification_singling_out": _of_singling_out,
     "groups_{number}_identification": _of_groups,
+    "identification_speakers": _found_most_often,
+    "attributes": _of_attributes,
 }
 
 
 def _with_entries(entries: Iterable[Declared]) -> Iterator[Declared]:
-    """Yield the core's entries, and before two of them those of the wing."""
-    groups, *others = bundled_entries("disclosure")
+    """Yield the core's entries with those of the wing, before two of them and at the end."""
+    groups, *others, speakers, attributes = bundled_entries("disclosure")
     before = {"groups_{number}_wer": [groups], "sessions": others}
     for entry in entries:
         yield from before.get(entry.name, ())
         yield entry
+    yield from (speakers, attributes)
 
 
 @dataclass(frozen=True)
@@ -223,11 +184,7 @@ class Disclosed(Rates):
             INFERENCE: [f"{text}." for text in in_words.attribute_sentences(self.data)],
         }
 
-    def tables(
-        self, entries: Iterable[Declared], title: str
-    ) -> tuple[Iterable[Declared], Mapping[str, _Fill], list[Table]]:
-        """Return the entries of the tables of a system with those of the wing in their places, what
-        fills in their words, and tables that are no entries."""
-        speakers = identification_speakers_table(self, title)
-        own = [speakers, attribute_table(self.data.results, title)]
-        return _with_entries(entries), _PARTS, own
+    def tables(self, entries: Iterable[Declared]) -> tuple[list[Declared], Mapping[str, _Fill]]:
+        """Return the entries of the tables of a system with those of the wing in their places, and
+        what fills in their words."""
+        return list(_with_entries(entries)), _PARTS

@@ -33,7 +33,7 @@ from ..protocol.protocol import Protocol
 from ..protocol.published import load_p_values, load_published_results
 from ..report.comparison_tables import heading_of, table_of_systems
 from ..report.declared import bundled_entries, declared_table
-from ..report.figure_folder import drawn_from, folder_digest, pictures
+from ..report.figures import drawn_from, folder_digest, pictures
 from ..report.page import Section
 from ..report.table import Column, Table
 from ..report.tables_and_report import Insert

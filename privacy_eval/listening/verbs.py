@@ -84,7 +84,7 @@ def run_listening(arguments: argparse.Namespace) -> int:
     from ..numbers.report_sources import ReportSources
     from ..protocol.protocol import load_protocol
     from ..report.figures import write_figures
-    from ..report.table_files import write_tables
+    from ..report.table_formats import write_tables
     from .store import read_listening_test
     from .tables import (
         FIGURES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -194,44 +194,29 @@ class Tried:
         return next((a for a in own if a["model"].id == average), None)
 
     @functools.cached_property
-    def weaker_than_words(self) -> tuple[Row, ...]:
-        """The attackers by voice with a higher EER than the words alone, on the same trial sets."""
-        knowing = self.protocol.knowing_words
-        weaker = self._weaker(lambda a, b: b["is_words"] and a["attacker"] not in knowing)
-        return tuple(one for one, _ in weaker)
+    def weaker(self) -> Mapping[str, list[tuple[Row, Row]]]:
+        """The attackers with a higher EER than others that they should not be weaker than, each
+        with the strongest of these: by voice than the `words` alone on the same trial sets or the
+        `spectrum` of the same speech, any than an aligned or normalized `variant` of its own."""
+        protocol = self.protocol
+        spectrum, knowing = protocol.spectrum_attackers, protocol.knowing_words
 
-    @functools.cached_property
-    def weaker_than_variant(self) -> tuple[tuple[Row, Row], ...]:
-        """Attackers with a higher EER than an aligned or normalized variant of their own, each
-        with the strongest of these."""
-        is_variant = self.protocol.is_variant
-        return self._weaker(
-            lambda a, b: a["model"] == b["model"] and is_variant(b["attacker"], a["attacker"])
-        )
+        def kinds(one: Row, other: Row) -> Mapping[str, bool]:
+            by, than = one["attacker"], other["attacker"]
+            speech = ((of["model"].enrollment, of["model"].trial) for of in (one, other))
+            is_like = by not in knowing | spectrum and len({*speech}) == 1
+            return {
+                "words": other["is_words"] and by not in knowing,
+                "spectrum": than in spectrum and is_like,
+                "variant": one["model"] == other["model"] and protocol.is_variant(than, by),
+            }
 
-    @functools.cached_property
-    def weaker_than_spectrum(self) -> tuple[tuple[Row, Row], ...]:
-        """Attackers by voice with a higher EER than that of the spectrum, on the same speech."""
-        by_spectrum = self.protocol.spectrum_attackers
-        knowing = self.protocol.knowing_words | by_spectrum
-        return self._weaker(
-            lambda one, other: (
-                other["attacker"] in by_spectrum
-                and one["attacker"] not in knowing
-                and (one["model"].enrollment, one["model"].trial)
-                == (other["model"].enrollment, other["model"].trial)
-            )
-        )
-
-    def _weaker(self, should_not_be: Callable[[Row, Row], bool]) -> tuple[tuple[Row, Row], ...]:
-        """Return the attackers weaker than others that they should not be weaker than, each with
-        the strongest of these."""
-        weaker = []
-        for one in self.compared:
-            others = (a for a in self.compared if should_not_be(one, a))
-            if stronger := [a for a in others if self.is_weaker(one, a)]:
-                weaker.append((one, min(stronger, key=_eer)))
-        return tuple(weaker)
+        weaker: dict[str, list[tuple[Row, Row]]] = {"words": [], "spectrum": [], "variant": []}
+        for one, (kind, pairs) in itertools.product(self.compared, weaker.items()):
+            others = (a for a in self.compared if kinds(one, a)[kind] and self.is_weaker(one, a))
+            if (strongest := min(others, key=_eer, default=None)) is not None:
+                pairs.append((one, strongest))
+        return weaker
 
     def is_weaker(self, one: Row, other: Row) -> bool:
         """Tell whether an attacker is weaker than another, as in the caveats of records."""

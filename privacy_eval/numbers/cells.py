@@ -133,25 +133,22 @@ class Cells:
 
     def beside(self, row: Row, columns: Collection[str]) -> Row:
         """Return a row for a table with these columns, flagging original speech from another source
-        than theirs: the first source if it has any of them, else the second."""
+        than theirs, also in means: the first source if it has any of them, else the second."""
         of_columns = 0 if self.own.intersection(columns) else 1
-        sources = row.get("sources", ()) if len(self.sources) > 1 else ()
-        is_of_other = sources and of_columns not in sources
-        return {**row, "other_source": self.sources[min(sources)]} if is_of_other else row
+        parts = row.get("parts", (row,)) if len(self.sources) > 1 else ()
+        sources = (part.get("sources", ()) for part in parts)
+        others = (self.sources[min(of)] for of in sources if of and of_columns not in of)
+        return {**row, "other_source": source} if (source := next(others, "")) else row
 
     @functools.cached_property
-    def not_comparable(self) -> tuple[str, ...]:
+    def not_comparable(self) -> list[str]:
         """Notes on values that must not be compared."""
-        return self._comparability(utility=True)
+        return self.comparability(utility=True)
 
-    @functools.cached_property
-    def scores_not_comparable(self) -> tuple[str, ...]:
-        """The same, without those on utility."""
-        return self._comparability(utility=False)
-
-    def _comparability(self, *, utility: bool) -> tuple[str, ...]:
+    def comparability(self, *, utility: bool) -> list[str]:
+        """Note what must not be compared, with utility or without."""
         notes = (n for of in self.results for n in comparability_notes(of, utility=utility))
-        return (*notes, *self.unlike_sources)
+        return [*notes, *self.unlike_sources]
 
     @functools.cached_property
     def failed(self) -> set[str]:

@@ -8,10 +8,7 @@ from typing import TypeVar
 from ..choices import grouped
 from ..protocol.protocol import Protocol
 from ..results.measurements import Row
-from ..results.records import (
-    Record,
-    Results,
-)
+from ..results.records import Record, Results
 
 OfSet = TypeVar("OfSet", bound=Record)
 
@@ -25,11 +22,6 @@ def main_split(protocol: Protocol, records: Iterable[Record]) -> str:
 def by_trial_set(records: Iterable[OfSet]) -> dict[tuple[str, str, str], list[OfSet]]:
     """Group records by split, data set and gender."""
     return grouped(records, lambda r: (r.condition.split, r.condition.data_set, r.condition.gender))
-
-
-def group_columns(results: Results) -> list[str]:
-    """List the columns of metadata by whose groups there are values."""
-    return list(dict.fromkeys(column for r in results.records() for column in r.group_columns))
 
 
 def lacking_groups(results: Results, column: str) -> Iterator[str]:

@@ -32,9 +32,9 @@ from .cells import (
     system_column,
 )
 from .challenge_averages import challenge_averages, coverage, too_few_replicates
-from .groups import group_columns, main_split
+from .groups import main_split
 from .means import Means, trade_offs, utility_metrics
-from .rankings import Ranking, rank, rankings, with_attackers
+from .rankings import Ranking, check_ranking_metric, rank, rankings, with_attackers
 from .report_sources import DISCLOSED, ReportSources
 
 #: Intervals that bars are drawn with.
@@ -58,10 +58,6 @@ class ReportData:
         Notes on results files that this user did not make, or that were edited since.
     whiskers : {"speakers", "independent"}
         Type of the intervals that bars show as whiskers.
-    rank_by : str
-        Metric of the rankings.
-    attack_model : str or None
-        Of the rankings; by default the one that the protocol averages.
     others : tuple of Record
         By other attackers.
     """
@@ -72,8 +68,6 @@ class ReportData:
     sources: ReportSources = ReportSources()
     unsigned: tuple[str, ...] = ()
     whiskers: Whiskers = "speakers"
-    rank_by: str = "eer"
-    attack_model: str | None = None
     others: tuple[Record, ...] = ()
 
     @property
@@ -97,18 +91,15 @@ class ReportData:
     @functools.cached_property
     def rankings(self) -> Mapping[str, list[Ranking]]:
         """Rankings of all systems, and of what all of them have, by split."""
-        metric, attack = self.protocol.shown(self.rank_by), self.attack_model
+        metric, attack = self.protocol.shown(self.sources.rank_by), self.sources.attack_model
+        by_strongest = self.sources.by_strongest
         return {
             s: [
-                self._with_attackers(ranking)
+                with_attackers(ranking, self.tried, by_strongest=by_strongest)
                 for ranking in rankings(self.means, metric=metric, attack_model=attack, split=s)
             ]
             for s in self.protocol.splits
         }
-
-    def _with_attackers(self, ranking: Ranking) -> Ranking:
-        by_strongest = self.sources.by_strongest
-        return with_attackers(ranking, self.tried, by_strongest=by_strongest)
 
     @functools.cached_property
     def word_error_rankings(self) -> Mapping[str, Ranking]:
@@ -129,7 +120,7 @@ class ReportData:
     def main_ranking(self) -> Ranking:
         """The ranking that sentences describe: by the protocol's EER."""
         ranking = rank(self.means, metric=self.protocol.eer, split=self.main_split)
-        return self._with_attackers(ranking)
+        return with_attackers(ranking, self.tried, by_strongest=self.sources.by_strongest)
 
     @functools.cached_property
     def trade_offs(self) -> Mapping[str, list[Row]]:
@@ -214,7 +205,8 @@ class ReportData:
     @functools.cached_property
     def group_columns(self) -> list[str]:
         """Columns of metadata that have results by group."""
-        return group_columns(self.results)
+        records = self.results.records()
+        return list(dict.fromkeys(column for r in records for column in r.group_columns))
 
     @functools.cached_property
     def gaps(self) -> list[str]:
@@ -274,6 +266,7 @@ def read_report_data(sources: ReportSources) -> ReportData:
     others = tuple(r for r in results.verification if not r.condition.is_by_challenge)
     results = results.by_challenge()
     register(results.described)
+    check_ranking_metric(sources.rank_by)
     cells = cells_from_results(results)
     if sources.published_results is not None:
         beside = cells_from_published(sources.published_results, beside=cells.systems)

@@ -51,6 +51,10 @@ class ReportSources:
         As of `Results.confirm`.
     tables : tuple of Path
         Files of tables of one's own.
+    rank_by : str
+        Metric of the rankings.
+    attack_model : str or None
+        Of the rankings; by default the one that the protocol averages.
     """
 
     paths: tuple[Path, ...] = ()
@@ -62,6 +66,8 @@ class ReportSources:
     utility: tuple[str, ...] = ()
     confirmed: tuple[str, ...] = ()
     tables: tuple[Path, ...] = ()
+    rank_by: str = "eer"
+    attack_model: str | None = None
 
     @functools.cached_property
     def named_protocol(self) -> Protocol | None:
@@ -118,4 +124,6 @@ class ReportSources:
         tables = [digest(read_bytes(path)) for path in self.tables]
         about: dict[str, object] = {"results": self.digest(), "published": self.published}
         about |= {"tables": tables} if tables else {}
-        return about if DISCLOSED in of_wings("provides") else {**about, DISCLOSED: None}
+        about |= {} if DISCLOSED in of_wings("provides") else {DISCLOSED: None}
+        ranking = (self.rank_by, self.attack_model)
+        return {**about, "ranking": ranking} if ranking != ("eer", None) else about

@@ -29,6 +29,13 @@ _CORRECTED = (
     "interval, which is not widened for few speakers. Quote the lowest EER as measured first"
 )
 
+#: Than what attackers are weaker by whom privacy is overestimated, by its key in `Tried.weaker`.
+_STRONGER = {
+    "words": "the words alone",
+    "spectrum": "the spectrum",
+    "variant": "the same with alignment, a discriminant or score normalization",
+}
+
 #: Systems and splits that a note names.
 _NAMED = 4
 
@@ -201,7 +208,7 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
     words, challenge = row.words, row.challenge
     if words is not None and not words["withheld"]:
         reached = f"an attacker who reads the words alone reaches an EER of {words['printed']} %"
-        if challenge is not None and any(a is challenge for a in row.weaker_than_words):
+        if challenge is not None and any(a is challenge for a, _ in row.weaker["words"]):
             yield (
                 f"{_overestimates(row)}: {reached}, less than the {challenge['printed']} % of "
                 f"the {challenge['phrase']} attacker ({row.how_compared})."
@@ -209,7 +216,7 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
         else:
             yield f"{reached[:1].upper()}{reached[1:]}."
     yield from _by_session(row, data)
-    for one, other in (*row.weaker_than_spectrum, *row.weaker_than_variant):
+    for one, other in (*row.weaker["spectrum"], *row.weaker["variant"]):
         if one["attacker"] == data.protocol.own_attacker:
             yield (
                 f"{_overestimates(row)}: an attacker with {other['phrase']} reaches "
@@ -319,28 +326,20 @@ def _overestimated(rows: Iterable[Tried], data: ReportData) -> Iterator[str]:
     """Name the attackers by whom privacy is overestimated, as the words alone, or an aligned or
     normalized variant, are stronger."""
     rows = list(rows)
-    words, spectra, variants, how = list[str](), list[str](), list[str](), set[str]()
+    texts, how = {kind: list[str]() for kind in _STRONGER}, set[str]()
     for row in rows:
         where = f"{row.system}, {data.protocol.split_name(row.split)}"
-        if row.words is not None and (weaker := row.weaker_than_words):
-            named = ", ".join(f"{a['phrase']} {a['printed']} %" for a in weaker)
-            words.append(f"{where}: {named}, words {row.words['printed']} %")
-            how.add(row.how_compared)
-        of_voice = (spectra, row.weaker_than_spectrum), (variants, row.weaker_than_variant)
-        for texts_of, pairs in of_voice:
-            for one, other in pairs:
-                texts = (f"{a['phrase']} {a['printed']} %" for a in (one, other))
-                texts_of.append(f"{where}: {', '.join(texts)}")
-                how.add(row.how_compared)
-    than = {
-        "the words alone": words,
-        "the spectrum": spectra,
-        "the same with alignment, a discriminant or score normalization": variants,
-    }
-    for stronger, texts_of in than.items():
+        for kind, pairs in row.weaker.items():
+            of_pairs = [[f"{a['phrase']} {a['printed']} %" for a in pair] for pair in pairs]
+            if kind == "words" and row.words is not None and pairs:
+                words = f"words {row.words['printed']} %"
+                of_pairs = [[*(weaker for weaker, _ in of_pairs), words]]
+            texts[kind] += [f"{where}: {', '.join(of)}" for of in of_pairs]
+            how |= {row.how_compared} if pairs else set()
+    for kind, texts_of in texts.items():
         if texts_of:
             named = "; ".join([*texts_of[:_NAMED], *(["..."] if len(texts_of) > _NAMED else [])])
             yield (
-                f"{_overestimates(*rows)} by attackers weaker than {stronger} ({named}; "
+                f"{_overestimates(*rows)} by attackers weaker than {_STRONGER[kind]} ({named}; "
                 f"{' or '.join(sorted(how))})"
             )

@@ -23,10 +23,11 @@ from ..metrics.printed import CHANCE_OF_ZEBRA, escape_latex
 from ..numbers.cells import ORIGINAL_COLUMN, Cells, interval_of, is_withheld, text_of
 from ..numbers.means import Means, decoded_sets
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel, Protocol
-from ..protocol.published import PublishedSystem, PublishedSystems
-from ..results.measurements import Row
-from .notes import OTHER_SOURCE_MARK, blank_notes, directions_text, evaluated_text
-from .table import AVERAGE, PUBLISHED, SIDE_BY_SIDE, Column, Table
+from ..protocol.published import PublishedSystems
+from ..results.measurements import Measurements, Row
+from .declared import declared_table, entry_of
+from .notes import OTHER_SOURCE_MARK, blank_notes, directions_text, evaluated_note
+from .table import AVERAGE, SIDE_BY_SIDE, Column, Table
 
 #: Meaning of the categories of worst-case disclosure (footnote 4 of the supplement).
 POSTERIOR_ODDS: Mapping[str, str] = {
@@ -106,36 +107,17 @@ def submissions_table(published: PublishedSystems) -> Table | None:
     """
     if all(s.role == "baseline" for s in published.systems):
         return None
-    columns = (
-        Column("Team", align="l", sparse=True, wrap=8),
-        Column("Reference", align="l", sparse=True, wrap=14),
-        Column("System", align="l"),
-        Column("Role", align="l"),
-        Column("Developed from", align="l", wrap=6),
-        Column("Deadline"),
-        Column("Anonymized training data", align="l", wrap=7),
-        Column("Details", align="l", wrap=30),
-    )
-
-    def row(s: PublishedSystem) -> tuple[str, ...]:
-        family = "" if s.role == "baseline" else s.family
-        training_data = "yes" if s.anonymized_training_data else ""
-        deadline = str(s.deadline or "")
-        return s.team or "", s.reference, s.id, s.role, family, deadline, training_data, s.details
-
-    teams = itertools.groupby(published.systems, key=lambda s: s.team)
-    return Table(
-        "published_systems",
-        "Published systems.",
-        columns,
-        tuple(tuple(map(row, systems)) for _, systems in teams),
-        notes=(
-            "Developed from: a baseline, or none of these (other); deadline: the first or second "
-            "one of the challenge; anonymized training data: also submitted by the team",
-        ),
-        turned=True,
-        section=PUBLISHED,
-    )
+    rows = [
+        {
+            **{"team": s.team or "", "reference": s.reference, "system": s.id, "role": s.role},
+            "family": "" if s.role == "baseline" else s.family,
+            "deadline": str(s.deadline or ""),
+            "training": "yes" if s.anonymized_training_data else "",
+            "details": s.details,
+        }
+        for s in published.systems
+    ]
+    return declared_table(entry_of("published_systems"), Measurements.of(rows), {})
 
 
 def comparison_tables(means: Means) -> list[Table]:
@@ -278,20 +260,13 @@ def lines_of(means: Means, metric: Metric, attack: AttackModel | None, split: st
 
 def beside(cells: Cells, blocks: Iterable[Block], systems: Sequence[str]) -> list[Block]:
     """Return the blocks of a table of systems, with original speech flagged that is from another
-    source than they are, and averages of it."""
-    shown = []
-    for block in blocks:
-        lines, sources = [], dict[str, str]()
-        for line in block.lines:
-            own = {s: cells.beside(line.cells[s], systems) for s in systems if s in line.cells}
-            for s, cell in own.items():
-                if "parts" in cell:
-                    own[s] = {**cell, "other_source": sources.pop(s, "")}
-                elif source := cell.get("other_source"):
-                    sources[s] = source
-            lines.append(replace(line, cells=own))
-        shown.append(replace(block, lines=tuple(lines)))
-    return shown
+    source than they are."""
+
+    def shown(line: Line) -> Line:
+        of = {s: cells.beside(line.cells[s], systems) for s in systems if s in line.cells}
+        return replace(line, cells=of)
+
+    return [replace(block, lines=tuple(map(shown, block.lines))) for block in blocks]
 
 
 def blank_averages(
@@ -321,16 +296,17 @@ def table_of_blocks(
     first, number = len(table.columns), 0
     groups, bold = [], set()
     exact: dict[tuple[int, int], str] = {}
-    form = text_with_interval if intervals else cell_text
     for block in blocks:
         rows = []
         for line in block.lines:
-            texts = (form(line.cells.get(s)) for s in systems)
+            texts = (_text(line.cells.get(s), intervals=intervals) for s in systems)
             rows.append((*(line.data, line.gender)[:first], *texts))
-            exact |= exact_cells(number, line.cells, systems, first)
+            of = {n: line.cells[s] for n, s in enumerate(systems, first) if s in line.cells}
+            for column, cell in of.items():
+                if "exact" in cell:
+                    exact[number, column] = _text({**cell, "printed": cell["exact"]})
             if block.metric is not None and table.bold_means:
-                best = best_columns(block.metric, _ranked(line, systems))
-                bold |= {(number, first + column) for column in best}
+                bold |= {(number, column) for column in _best(block.metric, of)}
             number += 1
         groups.append(tuple(rows))
     headings = tuple(block.heading for block in blocks)
@@ -340,14 +316,18 @@ def table_of_blocks(
     return table_of_systems(filled, cells, systems)
 
 
-def _ranked(line: Line, systems: Sequence[str]) -> dict[int, float]:
-    """Return the printed values that may be the best, by column."""
-    cells = {n: line.cells[s] for n, s in enumerate(systems) if s in line.cells}
-    return {
+def _best(metric: Metric, cells: Mapping[int, Row]) -> list[int]:
+    """Return the columns of the best printed value of anonymized speech; none if there is one value
+    only, or all are equal."""
+    printed = {
         n: float(text_of(cell))
         for n, cell in cells.items()
-        if systems[n] != ORIGINAL_COLUMN and "value" in cell and not is_withheld(cell)
+        if "value" in cell and cell["system"] != ORIGINAL_COLUMN and not is_withheld(cell)
     }
+    if metric.best is None or len(set(printed.values())) < 2:
+        return []
+    best = (max if metric.best == "higher" else min)(printed.values())
+    return [column for column, number in printed.items() if number == best]
 
 
 def _split_table(means: Means, layout: TableLayout, split: str, name: str) -> Table | None:
@@ -404,7 +384,7 @@ def _notes(
     if directions := directions_text(metrics):
         yield directions
     asv_models = [layout.training] if layout.training else ()
-    yield evaluated_text(means.protocol.variant, asv_models=asv_models).removesuffix(".")
+    yield evaluated_note((), means.protocol.variant, asv_models)
     if any(block.attack for block in blocks):
         yield "Speech in enrollment and trial: o original, a anonymized"
     if any(metric.key == "zebra_individual" for metric in metrics):
@@ -424,12 +404,12 @@ def _notes(
         if source:
             yield f"{OTHER_SOURCE_MARK} Original speech: {source}, unlike those unmarked"
     cells, of_scores = means.cells, all(metric.kind == "scores" for metric in metrics)
-    yield from cells.scores_not_comparable if of_scores else cells.not_comparable
+    yield from cells.comparability(utility=not of_scores)
     yield from cells.notes
 
 
-def cell_text(cell: Row | None) -> str:
-    """Return a value with its category and marks; "" for none."""
+def _text(cell: Row | None, *, intervals: bool = False) -> str:
+    """Return a value with its category and marks, and its interval in brackets; "" for none."""
     if cell is None:
         return ""
     text, caveat = text_of(cell), cell.get("caveat")
@@ -438,31 +418,10 @@ def cell_text(cell: Row | None) -> str:
     text = marked_text(f"{text} {tag}" if tag else text, caveat)
     text += OTHER_SOURCE_MARK * bool(cell.get("other_source"))
     is_marked = caveat is CAVEATS[INCOMPLETE]
-    return f"{text}{LEFT_OUT_MARK}" if cell.get("left_out") and not is_marked else text
-
-
-def text_with_interval(cell: Row | None) -> str:
-    """Return a value as `cell_text`, and its interval in brackets."""
-    bounds = interval_of(cell) if cell is not None else None
-    interval = describe(cell["metric"]).interval(bounds) if cell is not None and bounds else ""
-    return f"{cell_text(cell)} {interval}".rstrip()
-
-
-def exact_cells(
-    number: int, row: Mapping[str, Row], systems: Sequence[str], first: int
-) -> dict[tuple[int, int], str]:
-    """Return the cells of a row, and their places, whose published digits are more than printed.
-
-    Parameters
-    ----------
-    number, first : int
-        Of the row, and of the first system's column.
-    """
-    return {
-        (number, first + column): cell_text({**cell, "printed": cell["exact"]})
-        for column, s in enumerate(systems)
-        if (cell := row.get(s)) is not None and "exact" in cell
-    }
+    text += LEFT_OUT_MARK * (bool(cell.get("left_out")) and not is_marked)
+    bounds = interval_of(cell) if intervals else None
+    interval = describe(cell["metric"]).interval(bounds) if bounds else ""
+    return f"{text} {interval}".rstrip()
 
 
 def heading_of(metric: Metric, rest: str) -> Label:
@@ -470,14 +429,6 @@ def heading_of(metric: Metric, rest: str) -> Label:
     title = metric.heading
     latex = title.latex or escape_latex(title.title)
     return Label(title.title + rest, latex + escape_latex(rest)) if rest else title
-
-
-def best_columns(metric: Metric, printed: Mapping[int, float]) -> list[int]:
-    """Return the columns of the best value; none if there is one value only, or all are equal."""
-    if metric.best is None or len(set(printed.values())) < 2:
-        return []
-    best = (max if metric.best == "higher" else min)(printed.values())
-    return [column for column, number in printed.items() if number == best]
 
 
 def weights_text(protocol: Protocol) -> str:

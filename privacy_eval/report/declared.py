@@ -17,7 +17,7 @@ from ..io.files import read_text
 from ..io.schema import from_plain
 from ..io.yaml_text import parse_yaml
 from ..metrics import METRICS, NOT_AVAILABLE, Label, describe, of_kind, withholding_caveat
-from ..metrics.caveats import note_of
+from ..metrics.caveats import marked_text, note_of
 from ..metrics.printed import escape_latex
 from ..metrics.registry import Kind
 from ..numbers.groups import recognizer
@@ -46,7 +46,6 @@ from ..results.measurements import (
 )
 from ..wings import OR_ABSENT
 from .notes import caveat_notes, evaluated_note, interval_notes
-from .split_tables import value_text
 from .table import SIDE_BY_SIDE, Column, Key, Table, nonempty
 
 
@@ -76,7 +75,7 @@ class Shown:
     optional : bool
         Left out where no row has what is shown.
     align : str
-    sparse, rule : bool
+    sparse, rule, wrap
         As of `Column`.
     bold_below : float or None
         Cells are bold where the p-value is less.
@@ -94,6 +93,7 @@ class Shown:
     align: str = "r"
     sparse: bool = False
     rule: bool = False
+    wrap: int | None = None
     bold_below: float | None = None
 
 
@@ -400,7 +400,8 @@ class _Rendering:
             for title in _KEYS[key]
         ]
         columns = list(itertools.chain.from_iterable(map(self._column, entry.columns)))
-        shown = self.rows if all(self._fits(c) for c in entry.columns) else Measurements.of([])
+        fits = all(len(self._pivoted(c)) <= c.most for c in entry.columns if c.pivot)
+        shown = self.rows if fits else Measurements.of([])
         blocks: dict[Key, list[Key]] = {}
         bold = set()
         for block, of in self._lines(shown):
@@ -571,6 +572,7 @@ class _Rendering:
                     align="c" if self.entry.layout else shown.align,
                     sparse=shown.sparse,
                     rule=shown.rule,
+                    wrap=shown.wrap,
                 ),
                 shown,
                 value,
@@ -597,9 +599,6 @@ class _Rendering:
         how: dict[str, Any] = {"detailed": bool(entry.layout), "interval": entry.intervals}
         text = value_text(row, decimals=shown.decimals, **how)
         return f"+{text}" if "against" in row and text[:1].isdigit() else text
-
-    def _fits(self, shown: Shown) -> bool:
-        return not shown.pivot or len(self._pivoted(shown)) <= shown.most
 
     def _pivoted(self, shown: Shown) -> list[Any]:
         of_metric = self.rows.select(metric=shown.metric) if shown.metric else self.rows
@@ -641,6 +640,21 @@ class _Rendering:
         yield from (note_of(c) for c in dict.fromkeys(caveats) if c is not None)
 
 
+def value_text(
+    row: Row, *, detailed: bool = False, decimals: int | None = None, interval: bool = True
+) -> str:
+    """Format the value of a row, marked or replaced as its caveats demand, with its interval; ""
+    without one."""
+    if row.get("value") is None:
+        return ""
+    metric, how = metric_of(row["metric"]), {"detailed": detailed, "decimals": decimals}
+    text = metric.format(row["value"], mean="parts" in row, **how)  # type: ignore[arg-type]
+    text = marked_text(text, withholding_caveat(row.get("caveats", {}), row["metric"]))
+    if row.get("low") is None or not interval or text == NOT_AVAILABLE:
+        return text
+    return f"{text} {metric.interval((row['low'], row['high']), **how)}"  # type: ignore[arg-type]
+
+
 def _latex(title: str, name: str | None) -> str | None:
     """Return the title of a column in LaTeX, if the name within it has any."""
     if name is None or "{}" not in title:
@@ -666,10 +680,6 @@ def _is_bold(shown: Shown, own: Sequence[Row]) -> bool:
     return low or (shown.show == "printed" and any(row.get("is_bold") for row in own))
 
 
-def _difference(row: Row) -> str:
-    return f"{100 * row['value']:+.1f} ± {100 * row['se']:.1f}"
-
-
 def _number(row: Row) -> float:
     return float(row["value"])
 
@@ -681,7 +691,7 @@ def _p_value(row: Row, name: str) -> str:
 
 #: What columns show beside counts and circumstances.
 _TEXTS: Mapping[str, Callable[[Row], str]] = {
-    "difference": _difference,
+    "difference": lambda row: f"{100 * row['value']:+.1f} ± {100 * row['se']:.1f}",
     "p": functools.partial(_p_value, name="p"),
     "p_corrected": functools.partial(_p_value, name="p_corrected"),
     "printed": lambda row: row.get("printed", ""),

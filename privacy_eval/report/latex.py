@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 from ..metrics.printed import escape_latex, latex_cell
-from .table import Column, Style, Table, marked_cells, one_line, table_notes
+from .table import Column, Style, Table, asset, marked_cells, one_line, table_notes
 
 #: Packages of the challenge's style by what needs them, in the order in which they are loaded.
 _PACKAGES = {
@@ -142,29 +141,12 @@ def to_latex(table: Table, style: Style = "booktabs") -> str:
     """Write a table, or its parts, for any document; the first line names the packages that it
     needs: in the style booktabs no other."""
     challenge = style == "challenge"
-    text = "".join(_in_style(part, challenge) for part in table.parts or (table,))
+    text = "".join(_table(part, challenge) for part in table.parts or (table,))
     needed = [package for package, command in _PACKAGES.items() if command in text]
     needed = needed if challenge else ["booktabs"]
     first = f"% needs \\usepackage{{{','.join(needed)}}}\n"
-    macros = Path(__file__).with_name("table.tex").read_text("utf-8")
-    return first + macros + text + (f"% {one_line(table.comment)}\n" if table.comment else "")
-
-
-def _in_style(table: Table, challenge: bool) -> str:
-    if not challenge:
-        return _table(table, challenge)
-    lines = [r"\begingroup\let\toprule\hline\def\midrule{\hline\hline}\let\bottomrule\hline"]
-    lines += [r"\def\privacyevalrule{\hline}\def\arraystretch{1.1}", _HEADING]
-    text = "\n".join(lines) + "\n" + _table(table, challenge) + "\\endgroup\n"
-    return f"\\privacyevalturned{{%\n{text}}}\n" if table.turned else text
-
-
-#: A heading in the challenge's style.
-_HEADING = (
-    r"\def\privacyevalheading#1{\multicolumn{\privacyevalcolumns}{|p{\dimexpr\privacyevalwidth"
-    r"-2\tabcolsep-2\arrayrulewidth}|}{\rule[-0.9ex]{0pt}{3.1ex}\raggedright\textbf{#1}"
-    r"\rule[-0.9ex]{0pt}{3.1ex}}\\\hline}"
-)
+    comment = f"% {one_line(table.comment)}\n" if table.comment else ""
+    return f"{first}{asset('table.tex')}{text}{comment}"
 
 
 def _table(table: Table, challenge: bool) -> str:
@@ -195,7 +177,11 @@ def _table(table: Table, challenge: bool) -> str:
             lines += [_block(table, group, height), *rows, "}"]
         below = " ".join(map(_prose, notes)) if number == len(parts) - 1 else ""
         lines.append(f"}}{{{below}}}")
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    if not challenge:
+        return text
+    text = f"{asset('challenge.tex')}{text}\\endgroup\n"
+    return f"\\privacyevalturned{{%\n{text}}}\n" if table.turned else text
 
 
 def _prose(text: str) -> str:
@@ -239,30 +225,5 @@ def latex_document(title: str, inputs: Iterable[Iterable[str]]) -> str:
     body = [
         line for group in inputs for line in (*(rf"\input{{{n}}}" for n in group), r"\clearpage")
     ]
-    head, middle, end = re.split("TITLE|BODY", _DOCUMENT)
+    head, middle, end = re.split("TITLE|BODY", asset("document.tex"))
     return head + escape_latex(title) + middle + "\n".join(body) + end
-
-
-_DOCUMENT = r"""\documentclass[a4paper,10pt]{article}
-\usepackage[T1]{fontenc}
-\usepackage[utf8]{inputenc}
-\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}
-\usepackage{textcomp}
-\usepackage{booktabs}
-\usepackage{graphicx}
-\usepackage{colortbl}
-\usepackage{pdflscape}
-\usepackage[margin=20mm]{geometry}
-\setlength{\belowcaptionskip}{4pt}
-\raggedbottom
-\maxdeadcycles=10000
-\extrafloats{1000}
-\makeatletter
-\def\@oddhead{\raisebox{0pt}[0pt][0pt]{\parbox[b]{0.9\textwidth}{\raggedright
-  TITLE}}\hfil\thepage}
-\let\@oddfoot\@empty
-\makeatother
-\begin{document}
-BODY
-\end{document}
-"""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..choices import LEVEL, grouped
 from ..errors import abbreviate, counted, enumerated
-from ..metrics import CAVEATS, Metric, Variant, describe
+from ..metrics import CAVEATS, Metric, describe
 from ..metrics.caveats import WEAK_ATTACKER, note_of
 from ..metrics.printed import bias_notes
 from ..metrics.similarity import VERDICTS
@@ -109,40 +109,30 @@ def drawn_notes(
     )
 
 
-def evaluated_text(
-    variant: str,
-    trials: Collection[int] = (),
-    speakers: Collection[int] = (),
-    asv_models: Collection[str] = (),
+def evaluated_note(
+    records: Sequence[Record], variant: str, asv_models: Collection[str] = ()
 ) -> str:
-    """Describe in a caption the trials, speakers, model and variant of values.
+    """Describe the trials, speakers and model behind the values of records, and their variant.
 
     Examples
     --------
-    >>> evaluated_text("exact", [64, 448], [8], ["original"])
-    '64 to 448 trials of 8 speakers each; ASV model trained on original speech; variant exact.'
+    >>> evaluated_note([], "exact", ["original"])
+    'ASV model trained on original speech; variant exact'
     """
+    facts = [r.facts for r in records]
+    trials = [of["n_target"] + of["n_nontarget"] for of in facts if "n_nontarget" in of]
+    speakers = [of["n_speakers"] for of in facts if of.get("n_speakers")]
     counts = [
         f"{min(numbers)}" if min(numbers) == max(numbers) else f"{min(numbers)} to {max(numbers)}"
         for numbers in (trials, speakers)
         if numbers
     ]
     of = " of ".join(f"{n} {what}" for n, what in zip(counts, ("trials", "speakers"), strict=False))
+    asv_models = asv_models or {r.condition.asv_model for r in records}
     models = " and ".join(sorted(asv_models, reverse=True))
     model = f"ASV model trained on {models} speech" if models else ""
-    parts = filter(None, (f"{of} each" if of else "", model, f"variant {variant}"))
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def evaluated_note(records: Sequence[Record], variant: Variant) -> str:
-    """Describe the trials, speakers and model behind the values of records."""
-    return evaluated_text(
-        variant,
-        [r.facts["n_target"] + r.facts["n_nontarget"] for r in records if "n_nontarget" in r.facts],
-        [r.facts["n_speakers"] for r in records if r.facts.get("n_speakers")],
-        {r.condition.asv_model for r in records},
-    ).removesuffix(".")
+    text = "; ".join(filter(None, (f"{of} each" if of else "", model, f"variant {variant}")))
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def averaged_text(protocol: Protocol) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ..io.files import read_bytes
 from .markup import Markup, join, tag
-from .table import Table
+from .table import Table, asset
 from .table_formats import explanations, to_html
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def report_page(title: str, sections: Sequence[Section], front: Front | None = N
     PrivacyEvalError
         A picture that cannot be read.
     """
-    script, style = _asset("report.js"), _asset("report.css")
+    script, style = asset("report.js"), asset("report.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     anchors = {"answer", "legend", "about"}
     written = [_section(section, 2, anchors) for section in sections]
@@ -162,8 +162,8 @@ def report_page(title: str, sections: Sequence[Section], front: Front | None = N
         about,
     ]
     body = [tag("nav", contents), tag("main", join(parts)), tag("script", Markup(script))]
-    head = _HEAD.format(title=html.escape(title), style=style, script=digest)
-    return f"{head}{join(body)}</body>\n</html>\n"
+    texts = {"title": html.escape(title), "style": style, "script": digest, "body": join(body)}
+    return asset("report.html").format(**texts)
 
 
 def _front(front: Front) -> Markup:
@@ -266,22 +266,3 @@ def _figure(picture: Picture) -> Markup:
         content = tag("img", alt=picture.caption, loading="lazy", src=source, **size)
     caption = tag("figcaption", picture.caption)
     return tag("figure", content, caption, data_f="|".join(picture.facets))
-
-
-def _asset(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
-
-
-_HEAD = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; \
-style-src 'unsafe-inline'; script-src 'sha256-{script}'; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-"""

@@ -14,8 +14,7 @@ from ..results.measurements import Measurements, Row
 from ..results.records import Record
 from ..wings import Reference, of_wings, referred
 from .declared import declared_table, entry_of, tables_of_ones_own
-from .figure_folder import drawn_from, pictures
-from .figures import KINDS, curve_figures, kinds
+from .figures import KINDS, curve_figures, drawn_from, kinds, pictures
 from .first_screen import front
 from .groups_in_words import group_sentences
 from .main_results import attackers_table, main_results_table
@@ -23,18 +22,16 @@ from .notes import cautions
 from .page import Front, Picture, Section
 from .side_by_side import across_tables
 from .system_tables import system_tables
-from .table import (
-    AMONG_MANY,
-    ANSWER,
-    CURVES,
-    INFERENCE,
-    LEAST_PROTECTED,
-    PROVENANCE,
-    PUBLISHED,
-    SIDE_BY_SIDE,
-    VARIANTS_DIFFER,
-    Table,
-)
+from .table import ANSWER, SIDE_BY_SIDE, Table
+
+#: Sections that entries of tables name.
+LEAST_PROTECTED = "The least protected speakers"
+INFERENCE = "What else the voice gives away"
+AMONG_MANY = "Finding one person among many"
+CURVES = "Curves"
+VARIANTS_DIFFER = "Where the two variants differ"
+PROVENANCE = "How each number was made"
+PUBLISHED = "Published systems"
 
 _VARIANTS = (
     "Values that the released scripts (challenge) print differently from their definition (exact), "

@@ -9,7 +9,7 @@ data set, or a pair of speech, without any record has no rows.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,26 +22,27 @@ from ..numbers.report_data import ReportData
 from ..protocol.protocol import CHALLENGE_ATTACKERS
 from ..results.measurements import PRESENT, WHOLE, Measurements, Row, metric_of
 from ..results.record_caveats import utility_notes
-from ..results.records import Record
 from ..results.signature import network_notes
-from .declared import Part, bundled_entries, declared_tables, left_out_text, ordered_metrics
+from .declared import (
+    Part,
+    bundled_entries,
+    declared_tables,
+    left_out_text,
+    ordered_metrics,
+    value_text,
+)
 from .main_results import pairs_table
 from .notes import averaged_text, blank_notes, caveat_notes, evaluated_note, interval_notes
-from .split_tables import table_of_records, value_text
-from .table import LEAST_PROTECTED, Column, Key, Table
+from .table import Table
 
 #: Speakers in a table of the least protected ones.
 WORST_SPEAKERS = 3
 
-#: Columns of speakers: metrics, and values of speakers only.
-_SPEAKER: Mapping[str, Column | None] = {
-    "deid": None,
-    "similarity_oo": Column("oo", r"$M_{oo}$"),
-    "similarity_oa": Column("oa", r"$M_{oa}$"),
-    "similarity_aa": Column("aa", r"$M_{aa}$"),
-    "linkability": None,
-    "evidence": Column("Evidence, log10 LR", r"$\log_{10}(l)$"),
-}
+_OF_SPEAKERS = (
+    *("deid", "similarity_oo", "similarity_oa", "similarity_aa"),
+    *("linkability", "evidence"),
+)
+_PLACE = ("results_folder", "name", "data_set", "split", "gender", "asv_model")
 
 #: Tables of values that do not depend on x-vectors.
 _WITHOUT_NETWORK = ("asr", "emotion", "measures")
@@ -76,11 +77,10 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
     entries = [e for e in bundled_entries("system") if is_first or e.name not in _WHOLE]
     parts: dict[str, Callable[..., Part]] = {**_PARTS}
     parts |= {n: functools.partial(part, data, system) for n, part in _WHOLE.items()}
-    own = [speakers_table(folder, name)]
     if folder.disclosed:
-        entries, more, added = folder.disclosed.tables(entries, name)
-        own, parts = [*own, *added], parts | more
-    tables = [*declared_tables(folder, entries, name, parts), *own]
+        entries, more = folder.disclosed.tables(entries)
+        parts |= more
+    tables = list(declared_tables(folder, entries, name, parts))
     if is_first and (pairs := pairs_table(data, system)) is not None:
         tables.append(pairs)
     # The first table of each column of groups says what the tree does not tell of it.
@@ -106,44 +106,22 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
     ]
 
 
-def speakers_table(data: ReportData, title: str) -> Table:
-    """The least protected speakers of every trial set, hidden in averages."""
-    by_set = data.measurements.select(metric=[*_SPEAKER]).groups("name", "asv_model")
-
-    def rows(r: Record) -> Iterator[Key]:
-        of_set = by_set.get((r.condition.name, r.condition.asv_model), [])
-        by_speaker = grouped(
-            (row for row in of_set if "speaker" in row), lambda row: row["speaker"]
-        )
-        for speaker in [*by_speaker][:WORST_SPEAKERS]:
-            found = {row["metric"]: row for row in by_speaker[speaker]}
-            yield speaker, *(value_text(found.get(key, {}), detailed=True) for key in _SPEAKER)
-        if by_speaker:
-            whole = (r for r in of_set if "speaker" not in r and r["metric"] == "deid")
-            of_variant = {row["variant"]: row for row in whole}
-            row = of_variant.get("exact", next(iter(of_variant.values()), {}))
-            yield "all", value_text(row, detailed=True), *[""] * (len(_SPEAKER) - 1)
-
+def least_protected(_: Measurements, data: ReportData) -> Part:
+    """Write the values of the least protected speakers of every trial set, hidden in averages, and
+    of all its speakers."""
+    rows = []
+    own = data.measurements.select(metric=_OF_SPEAKERS)
+    for of_set in own.groups("name", "asv_model").values():
+        by_speaker = grouped((r for r in of_set if "speaker" in r), lambda r: r["speaker"])
+        whole = [r for r in of_set if "speaker" not in r and r["metric"] == "deid"]
+        of_all = sorted(whole, key=lambda r: r["variant"] != "exact")[:1] if by_speaker else []
+        shown = [(s, row) for s in [*by_speaker][:WORST_SPEAKERS] for row in by_speaker[s]]
+        for speaker, row in [*shown, *(("all", row) for row in of_all)]:
+            of = {n: row[n] for n in (*_PLACE, "metric") if n in row}
+            rows.append({**of, "speaker": speaker, "printed": value_text(row, detailed=True)})
     similarity = data.measurements.select(metric="similarity_oo", speaker=PRESENT)
     variants = sorted(similarity.values("variant"))
-    columns = (
-        Column("Speaker", align="l"),
-        *(column or Column(*describe(key).column) for key, column in _SPEAKER.items()),
-    )
-    caption = (
-        f"The {WORST_SPEAKERS} least protected speakers of each trial set, and the value of all "
-        f"its speakers: {title} (variant {' or '.join(variants) or 'exact'}; voice "
-        "similarity of the speaker to itself among original (oo), original and anonymized (oa), "
-        "anonymized utterances (aa); the strongest evidence that links an original with an "
-        "anonymized utterance)."
-    )
-    return table_of_records(
-        Table("speakers", caption, columns, section=LEAST_PROTECTED),
-        data.protocol,
-        data.results.similarity,
-        rows,
-        by_attack=False,
-    )
+    return Measurements.of(rows), {"variants": " or ".join(variants) or "exact"}, ()
 
 
 def _strongest(data: ReportData, system: str, *_: object) -> Part:
@@ -301,6 +279,7 @@ _PARTS: Mapping[str, Callable[[Measurements, ReportData], Part]] = {
     "emotion": _emotion,
     "measures": _measures,
     "voice": _voice,
+    "speakers": least_protected,
 }
 
 #: The same of a system over all its results folders.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from ..metrics.registry import NO_WIDTH, NO_WIDTH_NOTE, Label
@@ -15,16 +16,9 @@ Item = TypeVar("Item")
 #: Cells of a row, or its first ones, which identify it.
 Key = tuple[str, ...]
 
-#: Sections of the report, by which tables and figures are placed in it.
+#: Sections of the report, by which tables and figures are placed in it; others are in `sections`.
 ANSWER = "Answer"
 SIDE_BY_SIDE = "Systems side by side"
-LEAST_PROTECTED = "The least protected speakers"
-INFERENCE = "What else the voice gives away"
-AMONG_MANY = "Finding one person among many"
-CURVES = "Curves"
-VARIANTS_DIFFER = "Where the two variants differ"
-PROVENANCE = "How each number was made"
-PUBLISHED = "Published systems"
 
 #: Section of tables that are in files only.
 FILES_ONLY = "Files only"
@@ -178,14 +172,20 @@ def nonempty(groups: Iterable[Iterable[Key]]) -> tuple[tuple[Key, ...], ...]:
     return tuple(rows for group in groups if (rows := tuple(group)))
 
 
-def rows_by_group(table: Table, rows: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """Group what belongs to the rows by the table's groups."""
+def by_group(table: Table, rows: Sequence[Item]) -> Iterator[tuple[str, Sequence[Item]]]:
+    """Group what belongs to the rows by the table's groups, each with its heading; "" for none."""
     start = 0
-    for group in table.groups:
-        yield rows[start : start + len(group)]
+    for number, group in enumerate(table.groups):
+        heading = table.headings[number].title if table.headings else ""
+        yield heading, rows[start : start + len(group)]
         start += len(group)
 
 
 def one_line(text: str) -> str:
     """Replace line ends and control characters by blanks."""
     return "".join(c if c.isprintable() else " " for c in text)
+
+
+def asset(name: str) -> str:
+    """Read a file beside this module: macros, a style sheet, a template."""
+    return Path(__file__).with_name(name).read_text("utf-8")

@@ -1,26 +1,30 @@
-"""Tables as text, Markdown, CSV and HTML."""
+"""Tables as text, Markdown, CSV and HTML, and sets of them as files."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 
 from ..io.csv_text import csv_text
+from ..io.files import file_names
 from ..metrics import METRICS
 from ..metrics.caveats import IMPLAUSIBLE_MARK, LEFT_OUT_MARK
-from .latex import to_latex
+from ..products.freshness import write_set
+from .latex import latex_document, to_latex
 from .markup import Markup, tag
 from .table import (
     AVERAGE,
     Style,
     Table,
+    by_group,
     marked_cells,
     marked_title,
     one_line,
-    rows_by_group,
     table_notes,
 )
 
@@ -44,14 +48,9 @@ def to_markdown(table: Table) -> str:
     head = [escape_markdown(marked_title(c)) for c in table.columns]
     rows = list(marked_cells(table, escape_markdown, "**{}**".format))
     parts = [escape_markdown(table.caption)]
-    if table.headings:
-        for heading, group in zip(table.headings, rows_by_group(table, rows), strict=True):
-            parts += [
-                f"**{escape_markdown(heading.title)}**",
-                _pipes(table, head, group),
-            ]
-    else:
-        parts.append(_pipes(table, head, rows))
+    for heading, group in by_group(table, rows) if table.headings else [("", rows)]:
+        parts += [f"**{escape_markdown(heading)}**"] * bool(table.headings)
+        parts.append(_pipes(table, head, group))
     parts += [escape_markdown(note) for note in table_notes(table, "Bold")]
     if table.comment:
         parts.append(f"<!-- {html.escape(one_line(table.comment)).replace('--', '- -')} -->")
@@ -64,9 +63,8 @@ def to_text(table: Table) -> str:
     rows = list(marked_cells(table, one_line, "{}*".format))
     lines = _aligned([head, *rows], [c.align if rows else "l" for c in table.columns])
     spaced: list[str] = []
-    for number, group in enumerate(rows_by_group(table, lines[2:])):
-        spaced += [""] if number else []
-        spaced += [one_line(table.headings[number].title)] if table.headings else []
+    for heading, group in by_group(table, lines[2:]):
+        spaced += [""] * bool(spaced) + [one_line(heading)] * bool(table.headings)
         spaced += group
     notes = [one_line(note) for note in table_notes(table, "*")]
     notes = ["", *notes] if notes else []
@@ -93,12 +91,10 @@ def to_csv(tables: Iterable[Table]) -> str:
     if it has them; `row` counts from 1, and headings of groups are cells of the column Block."""
     lines = [["table", "row", "column", "text", "value", "low", "high"]]
     for table in tables:
-        headings = rows_by_group(table, range(len(table.rows)))
-        blocks = zip(table.headings, headings, strict=True) if table.headings else ()
-        heading_of = {number: label.title for label, of in blocks for number in of}
-        for number, row in enumerate(table.rows):
+        headings = [heading for heading, of in by_group(table, table.rows) for _ in of]
+        for number, (heading, row) in enumerate(zip(headings, table.rows, strict=True)):
             place = [table.name, str(number + 1)]
-            if heading := heading_of.get(number):
+            if heading:
                 lines.append([*place, "Block", one_line(heading), "", "", ""])
             for index, (column, text) in enumerate(zip(table.columns, row, strict=True)):
                 exact = table.exact.get((number, index), text)
@@ -147,10 +143,10 @@ def to_html(table: Table) -> Markup:
     # Pages may sort rows: none leaves out what the one above says.
     rows = list(marked_cells(table, one_line, bold, sparse=False))
     bodies = []
-    for number, group in enumerate(rows_by_group(table, rows)):
+    for heading, group in by_group(table, rows):
         lines = []
         if table.headings:
-            title = tag("span", one_line(table.headings[number].title))
+            title = tag("span", one_line(heading))
             lines.append(tag("tr", tag("th", title, colspan=len(table.columns))))
         for row in group:
             cells = (tag("td", cell, **a) for cell, a in zip(row, attributes, strict=True))
@@ -238,3 +234,88 @@ def _pipes(table: Table, head: list[str], rows: Iterable[Iterable[str]]) -> str:
         disable_numparse=True,
         colalign=[places[c.align] for c in table.columns] if table.rows else None,
     )
+
+
+#: Folder of the tables that are not for the front.
+_BELOW = "more/"
+#: Indent of what Markdown shows as it is.
+_CODE = "    "
+
+
+def write_tables(
+    out: Path,
+    groups: Iterable[Sequence[Table]],
+    title: str,
+    *,
+    style: Style = "booktabs",
+    formats: Collection[str] = (),
+) -> list[Path]:
+    """Write `table_files`; remove other tables that an earlier call wrote."""
+    files = table_files(groups, title, style=style, formats=formats)
+    return write_set(out, files)
+
+
+def table_files(
+    groups: Iterable[Sequence[Table]],
+    title: str,
+    *,
+    style: Style = "booktabs",
+    formats: Collection[str] = (),
+    text: str = "",
+) -> dict[str, str]:
+    """Return tables in LaTeX by file name, `tables.tex`, a document of them, and `tables.csv`, with
+    all their cells. Where any is for the front, the others are in the folder `more/`, those for the
+    front are also text, and `README.md` is an index of all.
+
+    Parameters
+    ----------
+    groups : iterable of groups of tables
+        Each begins a new page of the document, without duplicates in a group.
+    title : str
+        Of the document.
+    formats : collection of str
+        Further formats of each table, see `FORMATS`.
+    text : str
+        Of the index, for a paper.
+    """
+    groups = [list(group) for group in groups]
+    apart = any(table.front for group in groups for table in group)
+    names = file_names(table.name for group in groups for table in group)
+    every = [FORMATS[name] for name in ("latex", *formats)]
+    listed: list[Table] = []
+    files: dict[str, str] = {}
+    captions: dict[str, str] = {}
+    included: list[list[str]] = []
+    for group in groups:
+        unique: dict[str, object] = {}
+        for table in group:
+            table = replace(table, name=names[table.name])
+            path = ("" if table.front or not apart else _BELOW) + table.name
+            captions[path] = table.caption
+            forms = dict.fromkeys((*every, *([FORMATS["text"]] if table.front else [])))
+            for form in forms:
+                files[path + form.extension] = form.file(table, style)
+            listed.append(table)
+            if (table.columns, table.groups) not in unique.values():
+                unique[f"{path}.tex"] = (table.columns, table.groups)
+        included.append(list(unique))
+    files["tables.tex"] = latex_document(title, included)
+    files["tables.csv"] = to_csv(listed)
+    if apart:
+        files["README.md"] = _index(title, text, captions, files)
+    return files
+
+
+def _index(title: str, text: str, captions: Mapping[str, str], files: Collection[str]) -> str:
+    """Write an index: the files of each table, and its caption; those for the front first."""
+    lines = [f"# {escape_markdown(title)}", ""]
+    if text:
+        wrapped = textwrap.wrap(one_line(text), 100, initial_indent=_CODE, subsequent_indent=_CODE)
+        lines += ["For the text of a paper:", "", *wrapped, ""]
+    lines += ["| file | table |", "| --- | --- |"]
+    extensions = [form.extension for form in FORMATS.values()]
+    for path in sorted(captions, key=lambda path: path.startswith(_BELOW)):
+        links = " ".join(f"[{e}]({path}{e})" for e in extensions if f"{path}{e}" in files)
+        lines.append(f"| {path} {links} | {escape_markdown(captions[path])} |")
+    lines.append("| tables [.csv](tables.csv) | all cells, a line each: text, value and interval |")
+    return "\n".join(lines) + "\n"

@@ -12,7 +12,7 @@ from ..numbers.report_sources import ReportSources
 from ..products.freshness import NOTE, Content, Product, Progress
 from ..version import __version__
 from ..wings import of_wings
-from .figure_folder import folder_digest
+from .figures import folder_digest
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
@@ -96,59 +96,38 @@ def _provenance(provenance: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-@dataclass(frozen=True)
-class TableOptions:
-    """Options for writing tables.
-
-    Attributes
-    ----------
-    style : {"booktabs", "challenge"}
-    formats : tuple of str
-        Beside LaTeX and CSV.
-    rank_by : str
-        Metric of the ranking.
-    attack_model : str, optional
-        Of the ranking; by default the one that the protocol averages.
-    """
-
-    style: Style = "booktabs"
-    formats: tuple[str, ...] = ()
-    rank_by: str = "eer"
-    attack_model: str | None = None
-
-
 def tables_product(
     sources: ReportSources,
     out: Path,
-    options: TableOptions = TableOptions(),
     *,
+    style: Style = "booktabs",
+    formats: tuple[str, ...] = (),
     begin: Progress | None = None,
 ) -> Product:
     """Return a folder of tables as a product.
 
     Parameters
     ----------
+    style : {"booktabs", "challenge"}
+    formats : tuple of str
+        Beside LaTeX and CSV.
     begin : Progress, optional
         Called before each step.
     """
     begin = begin or (lambda *_: None)
 
     def make(*_: object) -> Content:
+        from ..numbers.report_data import read_report_data
         from .first_screen import text_for_a_paper
-        from .table_files import table_files
+        from .table_formats import table_files
 
         begin(0, 3, f"{out.name}: reading results")
-        data = read_table_data(sources, options)
+        data = read_report_data(sources)
         begin(1, 3, f"{out.name}: tables")
         groups, remarks = all_tables(data)
         begin(2, 3, f"{out.name}: their files")
-        files = table_files(
-            groups,
-            data.protocol.title,
-            style=options.style,
-            formats=options.formats,
-            text=text_for_a_paper(data),
-        )
+        title, text = data.protocol.title, text_for_a_paper(data)
+        files = table_files(groups, title, style=style, formats=formats, text=text)
         content = {out / name: text.encode() for name, text in files.items()}
         begin(3, 3, out.name)
         return Content(content, remarks=tuple(remarks), notes=data.missing_arrays)
@@ -161,21 +140,9 @@ def tables_product(
         lambda _: {},
         make,
         subject={"version": __version__, **sources.subject()},
-        options=asdict(options),
+        options={"style": style, "formats": formats},
         revision=6,
     )
-
-
-def read_table_data(sources: ReportSources, options: TableOptions) -> ReportData:
-    """Read all sources, with the ranking that options ask for; raise as `read_report_data`."""
-    from ..numbers.rankings import check_ranking_metric
-    from ..numbers.report_data import read_report_data
-
-    data = replace(
-        read_report_data(sources), rank_by=options.rank_by, attack_model=options.attack_model
-    )
-    check_ranking_metric(options.rank_by)
-    return data
 
 
 def all_tables(data: ReportData) -> tuple[list[list[Table]], list[str]]:
@@ -184,8 +151,7 @@ def all_tables(data: ReportData) -> tuple[list[list[Table]], list[str]]:
     from .declared import tables_of_ones_own
     from .main_results import attackers_table, main_results_table
     from .notes import cautions
-    from .paper_tables import paper_tables
-    from .side_by_side import across_tables
+    from .side_by_side import across_tables, paper_tables
     from .system_tables import table_groups
 
     across, remarks = across_tables(data)

@@ -153,10 +153,18 @@ _FURTHER: Mapping[str, Metric] = MappingProxyType(
         "rank_disclosure_max": Metric("scores", "bit", "largest rank disclosure"),
         "seconds": Metric("scores", "s", "seconds of speech", decimals=1),
         **{
-            key: Metric("matrices", "", key, range=(0, 1))
-            for key in ("similarity_oo", "similarity_oa", "similarity_aa")
+            f"similarity_{of}": Metric(
+                *("matrices", "", f"similarity_{of}"),
+                range=(0, 1),
+                column_label=Label(of, f"$M_{{{of}}}$"),
+            )
+            for of in ("oo", "oa", "aa")
         },
-        "evidence": Metric("matrices", "", "evidence", range=(-math.inf, math.inf)),
+        "evidence": Metric(
+            *("matrices", "", "evidence"),
+            range=(-math.inf, math.inf),
+            column_label=Label("Evidence, log10 LR", r"$\log_{10}(l)$"),
+        ),
         "raw_utterances": Metric("measures", "utterances", "utterances with original speech"),
     }
 )

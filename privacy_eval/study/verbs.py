@@ -74,10 +74,9 @@ def load_study_records(arguments: argparse.Namespace) -> tuple[StudyProtocol, li
 
 
 def run_study_report(arguments: argparse.Namespace) -> int:
-    from ..report.figure_folder import pictures
-    from ..report.figures import write_figures
+    from ..report.figures import pictures, write_figures
     from ..report.page import Front, Section, report_page
-    from ..report.table_files import write_tables
+    from ..report.table_formats import write_tables
     from .figures import study_figures
     from .run import read_rows, study_digest
     from .tables import SECTIONS, study_summary, study_tables, values_csv

@@ -52,15 +52,15 @@ from privacy_eval.errors import PROGRESS
 from privacy_eval.io.files import digest
 from privacy_eval.metrics import of_kind
 from privacy_eval.numbers.rankings import ranking_metrics, rankings
-from privacy_eval.numbers.report_data import ReportData
+from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published
 from privacy_eval.report import figures
 from privacy_eval.report.figures import all_figures, bars, write_figures
 from privacy_eval.report.figures.scatter import PAIRS
 from privacy_eval.report.page import Front
-from privacy_eval.report.table_files import write_tables
 from privacy_eval.report.table_formats import FORMATS as TABLE_FORMATS
+from privacy_eval.report.table_formats import write_tables
 from privacy_eval.report.tables_and_report import Publication
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results, merge
@@ -127,7 +127,7 @@ def test_options_are_the_keywords_of_the_functions() -> None:
         "gvd_db",
     } - {"cllr", "level_db"}
     for option, default in (
-        ("rank_by", ReportData.rank_by),
+        ("rank_by", ReportSources.rank_by),
         ("attack_model", ranking["attack_model"]),
         ("table_style", writing["style"]),
         ("formats", writing["formats"]),

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from privacy_eval.io.user_metrics import registered
 from privacy_eval.metrics import METRICS
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
-from privacy_eval.report.ranking_tables import ranking_table
+from privacy_eval.report.main_results import ranking_table
 from privacy_eval.results.json_store import to_json
 from privacy_eval.results.records import merge
 
@@ -124,7 +123,7 @@ def test_a_metric_of_a_later_version_is_tabled_and_ranked(tmp_path: Path) -> Non
     across = cells_of(tables["tables.csv"], "comparison_later_dev")
     assert {(row["B1"], row["B2"]) for row in across} == {("1.3", "0.7")}
     with registered([]):
-        data = replace(read_report_data(ReportSources(tuple(paths))), rank_by="later")
+        data = read_report_data(ReportSources(tuple(paths), rank_by="later"))
         (ranking,) = map(ranking_table, data.rankings["dev"])
     assert [row[1:3] for row in ranking.rows] == [("B2", "0.7"), ("B1", "1.3")]
     ranked = ["tables", *options, "--out", str(tmp_path / "ranked")]

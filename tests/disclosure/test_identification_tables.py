@@ -18,12 +18,12 @@ from privacy_eval.disclosure.linkage import (
     wilson_interval,
 )
 from privacy_eval.disclosure.numbers import Rates, worst_protected
-from privacy_eval.disclosure.report import identification_speakers_table
 from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.numbers.cells import cells_from_results, interval_of
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import DataFolder, load_protocol
 from privacy_eval.report.first_screen import front
+from privacy_eval.report.system_tables import system_tables
 from privacy_eval.results.records import Results
 from privacy_eval.tree.conditions import Condition, trial_conditions
 
@@ -210,10 +210,8 @@ def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
     others = tuple(
         replace(s, speaker=f"s{i}") for s, i in zip(SPEAKERS, (1, 7, 0, *range(2, 7)), strict=False)
     )
-    table = identification_speakers_table(
-        rates_of(results(record(of["ignorant"]), record(of["lazy-informed"], speakers=others))),
-        "B1",
-    )
+    made = results(record(of["ignorant"]), record(of["lazy-informed"], speakers=others))
+    table = declared_table(made, "identification_speakers")
     assert [row[4] for row in table.rows] == ["s0", "s1", "s2", "s1", "s7", "s0"]
     biased, overlap, statistics = table.notes
     assert "95.0 % of these" in biased and "5.0 % of tests" in biased
@@ -267,7 +265,7 @@ def test_speakers_who_tie_are_not_told_apart() -> None:
     attacks = of["ignorant"], of["lazy-informed"]
     made = results(*(record(c, speakers=alike(*[1.0] * 10)) for c in attacks))
     data = ReportData(made, cells_from_results(made))
-    table = identification_speakers_table(Rates(data), "B1")
+    table = declared_table(made, "identification_speakers")
     assert [row[3:] for row in table.rows] == [
         ("10", "10 speakers alike", "5 to 6", "100.0", "100.0", "100.0")
     ] * 2
@@ -284,11 +282,11 @@ def test_some_ties_widen_what_chance_gives() -> None:
     of = conditions()
     one, other = alike(1, 1, 1, 1, *[0.5] * 6), alike(0.9, 0.8, 0.7, *[0.5] * 7)
     compared = record(of["ignorant"], speakers=one), record(of["lazy-informed"], speakers=other)
-    table = identification_speakers_table(rates_of(results(*compared)), "B1")
+    table = declared_table(results(*compared), "identification_speakers")
     assert [row[4] for row in table.rows] == ["4 speakers alike", "s0", "s1", "s2"]
     assert any("by chance it would be 34 %" in note for note in table.notes)
     most = replace(compared[0], speakers=alike(*[1.0] * 6, *[0.5] * 4))
-    notes = identification_speakers_table(rates_of(results(most, compared[1])), "B1").notes
+    notes = declared_table(results(most, compared[1]), "identification_speakers").notes
     assert not any("chance it would" in note or "Jaccard" in note for note in notes)
 
 
@@ -332,8 +330,9 @@ def test_systems_have_their_worst_speakers_in_common() -> None:
 
 def test_no_speakers_no_table() -> None:
     one = record(conditions()["ignorant"], speakers=(), speakers_size=0)
-    table = identification_speakers_table(rates_of(results(one)), "B1")
-    assert not table.rows and not table.notes
+    tables = system_tables(ReportData(results(one)), "B1", "")
+    assert "identification_speakers" not in {table.name for table in tables}
+    assert "identification" in {table.name for table in tables}
 
 
 @pytest.mark.parametrize(

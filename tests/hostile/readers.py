@@ -79,7 +79,7 @@ from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import Protocol, protocol_from_dict
 from privacy_eval.protocol.published import parse_p_values, parse_values
-from privacy_eval.report.figure_folder import pictures
+from privacy_eval.report.figures import pictures
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.report.table_formats import FORMATS
 from privacy_eval.results.arrays import StoredArrays

@@ -27,7 +27,7 @@ from privacy_eval.listening.tables import (
     summary,
 )
 from privacy_eval.report.table import Table
-from privacy_eval.report.table_files import write_tables
+from privacy_eval.report.table_formats import write_tables
 from privacy_eval.results.measurements import PRESENT
 
 ALL = [(d.id, g) for d in PROTOCOL.data_sets for g in PROTOCOL.genders]

@@ -31,7 +31,7 @@ def test_who_knows_the_words_is_not_called_weaker_than_the_words_alone() -> None
         for name, (eer, _) in of.items()
     )
     found = Tried("", "dev", tuple(rows), replace(PROTOCOL, attackers=attackers))
-    assert [a["attacker"] for a in found.weaker_than_words] == ["plda"]
+    assert [a["attacker"] for a, _ in found.weaker["words"]] == ["plda"]
 
 
 #: Of a the lowest EER is 0.1, of b 0.3; c was attacked by one attacker, d by two of the three.

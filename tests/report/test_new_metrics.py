@@ -25,12 +25,13 @@ from privacy_eval.metrics.registry import score_metrics, similarity_metrics
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.means import Means
 from privacy_eval.numbers.report_data import ReportData
+from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import Protocol, load_protocol, protocol_from_dict
 from privacy_eval.report.comparison_tables import comparison_tables
-from privacy_eval.report.ranking_tables import ranking_table
+from privacy_eval.report.main_results import ranking_table
 from privacy_eval.report.side_by_side import across_tables
 from privacy_eval.report.system_tables import system_tables, table_groups
-from privacy_eval.report.table_files import table_files
+from privacy_eval.report.table_formats import table_files
 from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
@@ -101,7 +102,10 @@ def test_a_new_metric_is_in_every_output(toy: Metric, tmp_path: Path) -> None:
     cells = cells_from_results(results)
     across = {t.name: t for t in comparison_tables(Means(cells, results.protocol))}
     assert "25.000" in across["comparison_toy_dev"].rows[0]
-    (ranking,) = map(ranking_table, ReportData(results, cells, rank_by="toy").rankings["dev"])
+    (ranking,) = map(
+        ranking_table,
+        ReportData(results, cells, sources=ReportSources(rank_by="toy")).rankings["dev"],
+    )
     assert [row[1:3] for row in ranking.rows] == [("B", "50.000"), ("A", "25.000")]
     text = to_results_txt(results, "A", "")
     assert "  Toy: 25.0%\n" in text

@@ -14,8 +14,7 @@ from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published_results
-from privacy_eval.report.paper_tables import paper_tables
-from privacy_eval.report.side_by_side import across_tables
+from privacy_eval.report.side_by_side import across_tables, paper_tables
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_formats import to_csv, to_text

@@ -40,7 +40,7 @@ from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import Protocol, load_protocol
 from privacy_eval.protocol.published import load_published_results
 from privacy_eval.report.latex import to_latex
-from privacy_eval.report.ranking_tables import p_value_text, ranking_table
+from privacy_eval.report.main_results import p_value_text, ranking_table
 from privacy_eval.report.table import Table
 from privacy_eval.report.table_formats import to_text
 from privacy_eval.results.arrays import DET_BAND, StoredArrays

@@ -27,8 +27,7 @@ from privacy_eval import __version__
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.system_tables import system_tables, table_groups
 from privacy_eval.report.table import Table
-from privacy_eval.report.table_files import write_tables
-from privacy_eval.report.table_formats import FORMATS, to_csv
+from privacy_eval.report.table_formats import FORMATS, to_csv, write_tables
 from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.records import Record, Results, merge
 

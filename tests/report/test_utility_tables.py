@@ -32,12 +32,10 @@ from privacy_eval.protocol.published import load_published, load_published_resul
 from privacy_eval.report.figures.drawing import Drawing
 from privacy_eval.report.figures.plane import figures, pareto_front
 from privacy_eval.report.first_screen import front, text_for_a_paper
-from privacy_eval.report.main_results import main_results_table
-from privacy_eval.report.paper_tables import paper_tables
-from privacy_eval.report.ranking_tables import ranking_table
+from privacy_eval.report.main_results import main_results_table, ranking_table
+from privacy_eval.report.side_by_side import paper_tables
 from privacy_eval.report.table import Table
-from privacy_eval.report.table_files import table_files
-from privacy_eval.report.table_formats import to_csv
+from privacy_eval.report.table_formats import table_files, to_csv
 from privacy_eval.report.utility_tables import threshold_note, utility_tables
 from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.measurements import rows_of_values

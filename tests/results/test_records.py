@@ -380,7 +380,7 @@ def test_a_store_with_unplaced_values_breaks_no_output(
 ) -> None:
     from privacy_eval.numbers.report_data import ReportData
     from privacy_eval.report.system_tables import table_groups
-    from privacy_eval.report.table_files import write_tables
+    from privacy_eval.report.table_formats import write_tables
 
     plain = document(imported(ANON, protocol="vpc2022"))
     change(plain)

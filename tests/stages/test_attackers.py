@@ -32,9 +32,14 @@ from privacy_eval.report.attackers_in_words import _first_by_strongest, overesti
 from privacy_eval.report.figures.plane import Plane, draw_plane
 from privacy_eval.report.first_screen import front
 from privacy_eval.report.latex import Layout
-from privacy_eval.report.main_results import attackers_table, main_results_table, pairs_table
-from privacy_eval.report.paper_tables import paper_tables
-from privacy_eval.report.ranking_tables import _tests, ranking_table
+from privacy_eval.report.main_results import (
+    _tests,
+    attackers_table,
+    main_results_table,
+    pairs_table,
+    ranking_table,
+)
+from privacy_eval.report.side_by_side import paper_tables
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.results.arrays import with_differences
 from privacy_eval.results.challenge_text import to_results_txt

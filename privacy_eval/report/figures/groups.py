@@ -14,7 +14,7 @@ from ...numbers.cells import interval_of
 from ...numbers.groups import main_split, recognizer
 from ...numbers.report_data import ReportData
 from ...protocol.protocol import ORIGINAL, Protocol
-from ...results.measurements import PRESENT
+from ...results.measurements import PRESENT, WHOLE, Row
 from ...results.records import Record
 from ...results.rows import measurements_of
 from ...tree.conditions import Condition
@@ -26,9 +26,6 @@ _MOST = 12
 #: Of the row of a condition, in inches, and the share of it that its dots take.
 _ROW, _SPREAD = 0.45, 0.7
 
-#: A rate, and the bounds of its interval; none without one.
-_Value = tuple[float, Sequence[float]]
-
 _Attacked = TypeVar("_Attacked", bound=Record)
 
 
@@ -37,8 +34,8 @@ class _Row:
     """A condition: its label, the values of its groups, and the one that they are around."""
 
     label: str
-    groups: Mapping[str, _Value]
-    whole: _Value | None
+    groups: Mapping[str, Row]
+    whole: Row | None
     condition: Condition | None = None
 
 
@@ -78,15 +75,13 @@ def _eers(data: ReportData, system: str, column: str) -> tuple[str, list[_Row]]:
     split, records = _attacked(data, data.results.verification, system, column)
     rows = []
     for r in records:
-        place = {"metric": "eer", "group_by": column, "group": PRESENT, "against": None}
+        measured = measurements_of([r]).select(metric="eer", value=PRESENT)
         groups = {
-            row["group"]: (row["value"], interval_of(row) or ())
-            for row in measurements_of([r]).select(**place)
+            row["group"]: row
+            for row in measured.select(group_by=column, group=PRESENT, against=None)
             if withholding_caveat(row["caveats"], "eer") is None
         }
-        whole = r.values("exact").get("eer")
-        bounds = r.intervals("exact").get("eer", ())
-        around = None if whole is None else (whole, bounds)
+        around = measured.find(**WHOLE, variant="exact")
         rows.append(_Row(_label(data.protocol, r.condition), groups, around, r.condition))
     return split, rows
 
@@ -101,10 +96,9 @@ def _linkage(data: ReportData, system: str, column: str) -> tuple[str, list[_Row
         first = {name: found[0] for (name,), found in of_column.groups("group").items()}
         if first:
             size = next(iter(first.values()))["gallery"]
-            groups = {n: (row["value"], interval_of(row) or ()) for n, row in first.items()}
             label = f"{_label(data.protocol, r.condition)}, N = {size}"
             chance = min(r.facts["rank"] / size, 1.0)
-            rows.append(_Row(label, groups, (chance, ()), r.condition))
+            rows.append(_Row(label, first, {"value": chance}, r.condition))
     return split, rows
 
 
@@ -119,11 +113,11 @@ def _words(data: ReportData, system: str, column: str) -> tuple[str, list[_Row]]
         c = r.condition
         if (c.system, c.split) == (system, split) and c.trial != ORIGINAL:
             rates = r.measurements.select(group_by=column, group=PRESENT, value=PRESENT)
-            groups = {row["group"]: (row["value"], interval_of(row) or ()) for row in rates}
+            groups = {row["group"]: row for row in rates}
             words = (titles[c.data_set], recognizer(r.facts, protocol))
             whole = r.find("wer", group_by=None)
             label = "\n".join(style.escape_mathtext(text, 40) for text in words if text)
-            rows.append(_Row(label, groups, (whole["value"], interval_of(whole) or ())))
+            rows.append(_Row(label, groups, whole))
     return split, rows
 
 
@@ -176,8 +170,8 @@ def _draw(axis: str, rows: Sequence[_Row]) -> Canvas:
         axes = canvas.subplots()
         for y, row in enumerate(rows):
             if row.whole is not None:
-                value, bounds = row.whole
-                if bounds:
+                value, bounds = row.whole["value"], interval_of(row.whole)
+                if bounds is not None:
                     low, high = bounds
                     axes.fill_betweenx([y - 0.4, y + 0.4], 100 * low, 100 * high, color="0.88")
                 axes.plot([100 * value] * 2, [y - 0.4, y + 0.4], color=style.GREY)
@@ -187,8 +181,8 @@ def _draw(axis: str, rows: Sequence[_Row]) -> Canvas:
             colour = style.PALETTE[number % len(style.PALETTE)]
             for y, row in enumerate(rows):
                 if name in row.groups:
-                    value, bounds = row.groups[name]
-                    low, high = bounds or (value, value)
+                    value = row.groups[name]["value"]
+                    low, high = interval_of(row.groups[name]) or (value, value)
                     axes.plot([100 * low, 100 * high], [y + offset] * 2, color=colour)
                     axes.plot(100 * value, y + offset, _marker(number), color=colour)
             handles += axes.plot([], [], _marker(number), color=colour)

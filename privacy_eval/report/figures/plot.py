@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -16,6 +16,25 @@ LEGEND_LINE = 0.145  # inches
 
 _LONG_NAME, _FEW = 40, 4  # characters of a name in a legend of few entries
 
+
+_DISC = "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z"
+
+#: Markers in pgfplots, and as SVG: outlines about the origin, of at most 4 pixels, or discs.
+MARKS: Mapping[str, tuple[str, str]] = {
+    "": ("none", _DISC),
+    "o": ("*", _DISC),
+    "s": ("square*", "M-3-3h6v6h-6z"),
+    "^": ("triangle*", "M0-4l4 7h-8z"),
+    "D": ("diamond*", "M0-4l4 4l-4 4l-4-4z"),
+    "v": ("triangle*, mark options={rotate=180}", "M0 4l4-7h-8z"),
+    "P": ("+", "M-1-4h2v3h3v2h-3v3h-2v-3h-3v-2h3z"),
+    "X": ("x", "M-4-3l1-1l3 3l3-3l1 1l-3 3l3 3l-1 1l-3-3l-3 3l-1-1l3-3z"),
+    "<": ("triangle*, mark options={rotate=90}", "M-4 0l7-4v8z"),
+    ">": ("triangle*, mark options={rotate=270}", "M4 0l-7-4v8z"),
+    "p": ("pentagon*", _DISC),
+    "h": ("otimes*", _DISC),
+    "*": ("star", "M0-5l1 4h4l-3 2l1 4l-3-2l-3 2l1-4l-3-2h4z"),
+}
 
 #: Transformation from values to coordinates.
 Scale = Literal["linear", "log10", "probit"]

@@ -220,10 +220,8 @@ def numbered_pages(
     empty if there is a single page."""
     parts = split_evenly(items, most)
     for number, page in enumerate(parts, start=1):
-        if len(parts) == 1:
-            yield page, (), ""
-        else:
-            yield page, (str(number),), f" ({number} of {len(parts)})"
+        several = len(parts) > 1
+        yield page, (str(number),) * several, f" ({number} of {len(parts)})" * several
 
 
 def page_name(name: str, number: int) -> str:

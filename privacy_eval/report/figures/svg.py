@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ...metrics.pav import FloatArray
 from ..markup import Markup, join, tag
-from .plot import Curve, Panel, Plot, legend_entries
+from .plot import MARKS, Curve, Panel, Plot, legend_entries
 from .style import LineStyle
 from .tex import RIGHT_LIMITS, Limits, thin_curve
 
@@ -22,20 +22,6 @@ from .tex import RIGHT_LIMITS, Limits, thin_curve
 _WIDTH, _HEIGHT, _FINE = 280, 210, 2
 _LEFT, _TOP, _RIGHT, _BOTTOM = 52, 20, 12, 38
 _RIGHT_AXIS = 30
-
-#: Outlines of markers about the origin, of at most 4 pixels; others are discs.
-_OUTLINES = {
-    "s": "M-3-3h6v6h-6z",
-    "^": "M0-4l4 7h-8z",
-    "v": "M0 4l4-7h-8z",
-    "<": "M-4 0l7-4v8z",
-    ">": "M4 0l-7-4v8z",
-    "D": "M0-4l4 4l-4 4l-4-4z",
-    "P": "M-1-4h2v3h3v2h-3v3h-2v-3h-3v-2h3z",
-    "X": "M-4-3l1-1l3 3l3-3l1 1l-3 3l3 3l-1 1l-3-3l-3 3l-1-1l3-3z",
-    "*": "M0-5l1 4h4l-3 2l1 4l-3-2l-3 2l1-4l-3-2h4z",
-}
-_DISC = "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z"
 
 
 def to_svg(plot: Plot) -> Markup:
@@ -131,7 +117,7 @@ def _curve(curve: Curve, panel: Panel, width: int, height: int) -> Markup:
         stroke_width=f"{_FINE * curve.width:g}",
         stroke_dasharray=_dashes(curve.line_style),
     )
-    outline = _OUTLINES.get(curve.marker, _DISC)
+    outline = MARKS[curve.marker][1]
     marks = (
         tag("path", d=outline, fill=colour, transform=f"translate({x} {y})scale({_FINE})")
         for x, y in zip(*pixels(*np.split(curve.marker_points.T.ravel(), 2)), strict=True)
@@ -148,7 +134,7 @@ def _legend(curves: Iterable[Curve]) -> Markup:
             line = {"stroke_width": f"{c.width:g}", "stroke_dasharray": _dashes(c.line_style, 1)}
             swatch = [tag("path", d="M0 6h24", stroke=colour, **line)]
             if c.marker:
-                mark = _OUTLINES.get(c.marker, _DISC)
+                mark = MARKS[c.marker][1]
                 swatch.append(tag("path", d=mark, fill=colour, transform="translate(12 6)"))
         note = [" ", tag("small", c.note)] if c.note else []
         entries.append(tag("li", tag("svg", *swatch, width=24, height=12), " ", c.name, *note))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from ...metrics.pav import FloatArray
 from ...metrics.printed import escape_latex
-from .plot import LEGEND_LINE, Curve, Panel, Plot, legend_entries
+from .plot import LEGEND_LINE, MARKS, Curve, Panel, Plot, legend_entries
 from .style import SIDE, for_latex, shorten_name
 
 #: Maximum number of points of a curve; a histogram of 100 bins has 2 per bin.
@@ -17,33 +19,6 @@ Limits = tuple[float, float]
 RIGHT_LIMITS: Limits = (0.0, 1.05)
 # TeX's dimensions end at 16383 pt: points are at most this many axis lengths outside.
 _OUTSIDE = 50
-_MARKERS = {
-    "o": "*",
-    "s": "square*",
-    "^": "triangle*",
-    "D": "diamond*",
-    "v": "triangle*, mark options={rotate=180}",
-    "P": "+",
-    "X": "x",
-    "<": "triangle*, mark options={rotate=90}",
-    ">": "triangle*, mark options={rotate=270}",
-    "p": "pentagon*",
-    "h": "otimes*",
-    "*": "star",
-}
-_BEGIN = r"""% Alone: pdflatex. Within a document: \usepackage{pgfplots} and \input of this file.
-\expandafter\ifx\csname @twoclasseserror\endcsname\documentclass\else
-\IfFileExists{standalone.cls}{\documentclass[border=3pt]{standalone}}{\documentclass{article}\pagestyle{empty}}
-\usepackage[T1]{fontenc}
-\usepackage{pgfplots}
-\pgfplotsset{compat=1.9}
-\begin{document}
-\def\privacyevalend{\end{document}}
-\fi
-\usetikzlibrary{babel}
-\begin{tikzpicture}"""
-_END = r"""\end{tikzpicture}%
-\ifdefined\privacyevalend\expandafter\privacyevalend\fi"""
 _AXIS = (
     r"label style={font=\footnotesize, align=center}, tick label style={font=\scriptsize}, "
     r"title style={font=\footnotesize}, scaled ticks=false, tick align=outside"
@@ -53,8 +28,7 @@ _AXIS = (
 def to_tex(plot: Plot, caption: str = "") -> str:
     """Write a plot as LaTeX: a document by itself, a `tikzpicture` within another one."""
     colours = {c.colour: f"privacyeval{i}" for i, c in enumerate(plot.curves)}
-    lines = [f"% {' '.join(caption.split())}"] if caption else []
-    lines.append(_BEGIN)
+    lines = []
     for colour, name in colours.items():
         code = {"black": "000000", "white": "FFFFFF"}.get(colour, colour.lstrip("#").upper())
         lines.append(rf"\definecolor{{{name}}}{{HTML}}{{{code}}}")
@@ -80,7 +54,9 @@ def to_tex(plot: Plot, caption: str = "") -> str:
             r"\node[anchor=south, font=\footnotesize] at (current bounding box.north) "
             f"{{{escape_latex(plot.title)}}};"
         )
-    return "".join(f"{line}\n" for line in (*lines, _END))
+    note = f"% {' '.join(caption.split())}\n" if caption else ""
+    frame = Path(__file__).with_name("picture.tex").read_text("utf-8")
+    return note + frame.replace("PICTURE", "\n".join(lines))
 
 
 def thin_curve(
@@ -190,7 +166,7 @@ def _line(curve: Curve, colours: dict[str, str], *, marked: bool = False) -> str
         lengths = [curve.width * length for length in curve.line_style[1]]
         words = zip(("on", "off") * (len(lengths) // 2), lengths, strict=True)
         options.append("dash pattern=" + " ".join(f"{w} {v:.3g}pt" for w, v in words))
-    mark = f"{_MARKERS[curve.marker]}, mark size=1.8pt" if marked and curve.marker else "none"
+    mark = f"{MARKS[curve.marker][0]}, mark size=1.8pt" if marked and curve.marker else "none"
     return ", ".join([*options, f"mark={mark}"])
 
 

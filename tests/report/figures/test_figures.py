@@ -14,8 +14,7 @@ from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.products.freshness import NOTE, Run
-from privacy_eval.report.figure_folder import pictures
-from privacy_eval.report.figures import all_figures, drawing, kinds, write_figures
+from privacy_eval.report.figures import all_figures, drawing, kinds, pictures, write_figures
 from privacy_eval.report.page import Picture
 
 NAMES = ["a", "b", "c"]

@@ -17,8 +17,13 @@ from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.report import figures
-from privacy_eval.report.figure_folder import figures_source
-from privacy_eval.report.figures import FigureKind, all_figures, kinds, write_figures
+from privacy_eval.report.figures import (
+    FigureKind,
+    all_figures,
+    figures_source,
+    kinds,
+    write_figures,
+)
 from privacy_eval.report.figures.drawing import Drawing, write
 from privacy_eval.report.page import Section
 from privacy_eval.report.sections import report_sections
