@@ -27,11 +27,11 @@ _CROPS = (
 )
 _ENROLLED = "data folder with text and spk2utt, and enrolls if only these are enrolled"
 _JOINED = (
-    "join L utterances of a session (the id without its last part); their trials go to OUT.trials, "
-    "their members to OUT.joined"
+    "join L utterances of a session (the id without its last part); trials: OUT.trials, "
+    "members: OUT.joined"
 )
 _FUSED = "scores of an attacker; to be repeated"
-_FOLDS = f"of speakers, who are never scored by a model that was trained on them; default: {FOLDS}"
+_FOLDS = f"of speakers: no model scores the speakers it was trained on; default: {FOLDS}"
 
 _ALONE = "--standardize and --lda go with --backend cosine, without --align"
 _COHORT = "cohort cohort_anonymized cohort_spk2utt"

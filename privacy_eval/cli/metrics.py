@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ..report.table import Table
 
 _COLUMNS = (
-    "names of the columns enrolled, utterance, score, label, trial_speaker ... of scores and key, "
-    "or, of scores without a header, their numbers"
+    "columns enrolled, utterance, score, label, trial_speaker ... of scores and key, by name; "
+    "by number if scores have no header"
 )
 _IDS = f"bridge ids that differ by rule, of scores and key: {', '.join(ID_RULES)}"
 _VERSUS = "scores of another system for the same trials: paired test; may be repeated"
@@ -38,7 +38,7 @@ _SEVERAL = "score file; - is stdin; several, of different attackers, with --stro
 _STRONGEST = "the lowest EER of several attackers, and corrected for the choice among them"
 _PLOT = "also plot DET curves and ECE profiles: a pdf, png or tex file"
 _DIALECTS = "also EER and min DCF as Kaldi, SpeechBrain, NIST and others define them"
-_WORST_CASE = "also the largest |log likelihood ratio|, estimated four ways, and that of chance"
+_WORST_CASE = "also the largest |log likelihood ratio|, by four estimates, and by chance"
 
 
 def _columns(text: str) -> dict[str, str]:

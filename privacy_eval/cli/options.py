@@ -128,8 +128,8 @@ SHARED: dict[str, dict[str, Any]] = {
     ),
     "--confirm": value(
         "NAME[:DATA_SET]",
-        "implausible values, or scores that another system has, too, are right: of a system, a "
-        "team or `original` speech (of a data set only); may be repeated",
+        "implausible values, or another system's scores, are right: of a system, team or "
+        "`original` speech (of one data set); repeatable",
         action="append",
         default=[],
     ),
@@ -143,7 +143,7 @@ SHARED: dict[str, dict[str, Any]] = {
         dest="user_metrics",
     ),
     "--lda-dim": value(
-        "D", "dimension of LDA; default: 200, or that of the x-vectors", type=positive
+        "D", "dimension of LDA; default: 200, or the x-vectors' dimension", type=positive
     ),
     "--recognizer": value(
         "COMMAND",

