@@ -14,11 +14,14 @@ from ..numbers.report_data import ReportData
 from ..report.declared import Declared, Part, bundled_entries, value_text
 from ..report.sections import AMONG_MANY, INFERENCE
 from ..report.system_tables import WORST_SPEAKERS
-from ..results.measurements import Measurements
+from ..results.measurements import Measurements, Row
 from . import in_words
 from .in_words import OVERLAP, overlap_notes
 from .linkage import OF_SPEAKERS, SpeakerLinkage, singling_out_chance
 from .numbers import Rates, inferred, is_mixed, mean_halves, overlaps, speakers_of, speakers_size
+
+#: A rate of fewer tests is written as counted.
+_FEW_TESTS = 30
 
 _Fill = Callable[[Measurements, ReportData], Part]
 
@@ -162,6 +165,14 @@ def _with_entries(entries: Iterable[Declared]) -> Iterator[Declared]:
     yield from (speakers, attributes)
 
 
+def _tests(row: Row) -> str:
+    """Write a rate; that of few tests as counted."""
+    n_tests = row["n_tests"]
+    if n_tests < _FEW_TESTS:
+        return f"{round(row['value'] * n_tests)} of {n_tests} tests"
+    return f"{100 * row['value']:.0f} %"
+
+
 @dataclass(frozen=True)
 class Disclosed(Rates):
     """Rates of identification, and what reports say of them, of amounts and of attributes."""
@@ -175,6 +186,22 @@ class Disclosed(Rates):
         """Name the speaker of a system who is found most often; "" without rates of speakers."""
         worst = self.worst_protected[system]
         return in_words.worst_text(worst, self.data) if worst else ""
+
+    def columns(self) -> dict[str, dict[str, str]]:
+        """Return how often people are identified, and the least protected speaker, by system."""
+        data, most, least = self.data, dict[str, Row](), dict[str, str]()
+        models = [a.id for a in data.protocol.attack_models if not a.is_original]
+        for system in data.systems_by_rank:
+            places = ((system, model, data.main_split) for model in models)
+            if rates := [self.identified[p] for p in places if p in self.identified]:
+                most[system] = max(rates, key=lambda row: row["value"])
+            if (worst := self.worst_protected[system]) is not None:
+                least[system] = f"{worst['speaker']}: {_tests(worst)}"
+        sizes = {row["gallery"] for row in most.values()}
+        head = f"Named among {min(sizes)}" if len(sizes) == 1 else "Named in a group"
+        of_group = " of {} people" * (len(sizes) > 1)
+        named = {s: _tests(row) + of_group.format(row["gallery"]) for s, row in most.items()}
+        return {title: of for title, of in ((head, named), ("Least protected", least)) if of}
 
     def sentences(self) -> Mapping[str, Sequence[str]]:
         """Return the sentences of the sections."""

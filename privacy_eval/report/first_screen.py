@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 from ..choices import LEAST_SPEAKERS, grouped
@@ -17,7 +18,9 @@ from ..results.measurements import PRESENT, Row
 from ..results.records import Results
 from ..tree.conditions import Condition
 from ..version import __version__
+from .answer import answer_picture, answer_sentence
 from .attackers_in_words import AttackersInWords, attackers_in_words
+from .cautions import front_cautions
 from .notes import averaged_text, front_notes, interval_notes, voice_sentence
 from .page import Front
 
@@ -34,6 +37,9 @@ _MEASURED = {
     "per": f"Phones: a recognizer gets {{}} wrong (PER, {_CHANGE}; pronunciations have errors of "
     "their own: compare the two).",
 }
+
+#: The most cautions of the first screen.
+_CAUTIONS = 5
 
 #: Where published EERs lie, by how many ends of a system's interval they exceed.
 _PLACES = ("below its interval:", "within it (no difference shown):", "above it:")
@@ -61,7 +67,14 @@ def front(data: ReportData) -> Front:
         if data.sources.published_results is not None:
             published = f"{published}: {data.sources.published_results.systems.origin}"
         sources = (("Published results", published), ("Protocol", data.protocol.title))
-        return Front(sources, _published_verdict(data), warnings=warnings, notes=words)
+        return Front(
+            sources,
+            _published_verdict(data),
+            warnings=warnings,
+            notes=words,
+            answer=answer_sentence(data),
+            picture=answer_picture(data, {}),
+        )
     split = data.main_split
     answers = tuple(
         (system, tuple(_sentences(data, system, split, by_others)))
@@ -78,6 +91,9 @@ def front(data: ReportData) -> Front:
         words,
         attackers=(*attackers.tried, *attackers.running),
         hints=attackers.hints,
+        answer=answer_sentence(data),
+        picture=answer_picture(data, data.disclosed.columns() if data.disclosed else {}),
+        cautions=tuple(itertools.islice(front_cautions(data), _CAUTIONS)),
     )
 
 

@@ -96,8 +96,14 @@ class Front:
         Lines right below the title.
     facts : tuple of (str, str)
         Results, tree and protocol of the report, at its foot.
+    answer : str
+        In one sentence; "" for none.
+    picture : Markup
+        The answer, drawn.
+    cautions : tuple of str
+        The most important warnings, one sentence each.
     verdict : str
-        The answer in one sentence; "" for none.
+        The answer with its numbers; "" for none. All from here on is shown on a click.
     answers : tuple of (str, tuple of str)
         Sentences on each system, the first ones open.
     attackers : tuple of str
@@ -122,12 +128,15 @@ class Front:
     lead: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     attackers: tuple[str, ...] = ()
+    answer: str = ""
+    picture: Markup = Markup()
+    cautions: tuple[str, ...] = ()
 
 
 #: Figures wider than this, in pixels of the page, are scrolled on narrow screens, not squeezed.
 _WIDE = 600
 
-_LEGEND, _ABOUT = "What words and metrics mean", "About this report"
+_DETAILS, _LEGEND, _ABOUT = "The answer in detail", "Glossary", "About this report"
 
 #: Maximum characters of the items of a warning that are printed although they were closed.
 _PRINTED_ITEMS = 300
@@ -146,7 +155,7 @@ def report_page(title: str, sections: Sequence[Section], front: Front | None = N
     """
     script, style = asset("report.js"), asset("report.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    anchors = {"answer", "legend", "about"}
+    anchors = {"answer", "details", "legend", "about"}
     written = [_section(section, 2, anchors) for section in sections]
     links = [("answer", "Answer")] if front else []
     links += [(anchor, s.title) for (anchor, _), s in zip(written, sections, strict=True)]
@@ -180,19 +189,29 @@ def _front(front: Front) -> Markup:
     if front.pictures:
         beside = "beside" if cards else None
         columns.insert(0, tag("div", *map(_figure, front.pictures), class_=beside))
-    parts = [
-        tag("h2", "Answer", class_="unseen"),
-        *(tag("p", line, class_="lead") for line in front.lead),
+    details = [
         tag("p", front.verdict, class_="verdict") if front.verdict else "",
         tag("p", " ".join((*front.attackers, *front.hints))) if front.attackers else "",
-        tag("aside", tag("h3", "Read with care"), warnings, class_="warnings")
+        tag("div", tag("h3", "All cautions"), warnings, class_="warnings", role="note")
         if front.warnings
         else "",
         tag("div", *columns, class_="front") if columns else "",
         *map(to_html, front.tables),
         more,
     ]
-    return tag("section", *parts, id="answer")
+    cautions = tag("ul", *(tag("li", text) for text in front.cautions))
+    parts = [
+        tag("h2", "Answer", class_="unseen"),
+        *(tag("p", line, class_="lead") for line in front.lead),
+        tag("p", front.answer, class_="answers") if front.answer else "",
+        front.picture,
+        tag("div", tag("h3", "Cautions"), cautions, class_="warnings", role="note")
+        if front.cautions
+        else "",
+    ]
+    folded = tag("details", tag("summary", tag("h2", _DETAILS)), *details)
+    shown = tag("section", folded, id="details") if any(details) else Markup()
+    return join([tag("section", *parts, id="answer"), shown])
 
 
 def _warning(text: str, items: tuple[str, ...]) -> Markup:

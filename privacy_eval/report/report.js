@@ -11,10 +11,17 @@ const reveal = element => {
   element.scrollIntoView();
 };
 const follow = () => {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1).split("?")[0]));
   if (target) reveal(target);
 };
-addEventListener("hashchange", follow);
+addEventListener("hashchange", () => { for (const one of all("select")) keep(one); follow(); });
+// The address keeps what is selected: #section?t2-gender=female.
+const kept = new URLSearchParams(location.hash.split("?")[1] || "");
+const keep = select => {
+  if (select.value) kept.set(select.name, select.value); else kept.delete(select.name);
+  const place = location.hash.split("?")[0] || "#";
+  history.replaceState(null, "", `${place}${kept.size ? `?${kept}` : ""}`);
+};
 for (const link of all('a[href^="#"]')) link.addEventListener("click", () => setTimeout(follow));
 let closed = [];
 addEventListener("beforeprint", () => {
@@ -23,7 +30,27 @@ addEventListener("beforeprint", () => {
   for (const image of all("img")) image.loading = "eager";
 });
 addEventListener("afterprint", () => { for (const details of closed) details.open = false; });
+// The contents say which section is read; the search opens what is closed.
+const reading = new IntersectionObserver(seen => {
+  for (const {target, isIntersecting} of seen) {
+    for (const link of all(`nav a[href="#${target.id}"]`)) {
+      if (isIntersecting) link.ariaCurrent = "true"; else link.removeAttribute("aria-current");
+    }
+  }
+}, {rootMargin: "-20% 0px -70% 0px"});
+for (const section of all("main > section")) reading.observe(section);
 const menu = document.querySelector("nav details");
+const search = make("input", menu, {type: "search", placeholder: "find in the report"});
+search.ariaLabel = "Find in the report";
+search.addEventListener("keydown", event => {
+  if (event.key !== "Enter" || !search.value) return;
+  const wanted = search.value.toLowerCase();
+  for (const one of all("main details")) {
+    if (one.textContent.toLowerCase().includes(wanted)) one.open = true;
+  }
+  search.blur();
+  window.find(search.value, false, event.shiftKey, true);
+});
 if (matchMedia("(max-width: 60rem)").matches) menu.open = false;
 const opener = make("button", menu, {textContent: "open all", type: "button"});
 opener.addEventListener("click", () => {
@@ -52,7 +79,7 @@ const sorted = head => {
   head.setAttribute("aria-sort", down ? "descending" : "ascending");
   const rows = body => [...body.rows].filter(row => row.cells.length > head.cellIndex);
   const bodies = [...table.tBodies];
-  if (table.querySelector("tbody th")) {  // blocks under headings stay apart
+  if (table.querySelector("tbody th:only-child")) {  // blocks under headings stay apart
     for (const body of bodies) body.append(...sort(rows(body), head.cellIndex, down));
   } else {
     bodies[0].append(...sort(bodies.flatMap(rows), head.cellIndex, down));
@@ -92,7 +119,7 @@ const written = {
     (row, i) => `| ${(i === 1 ? row : row.map(markdown)).join(" | ")} |`),
 };
 const contents = (table, kind) => {
-  const heads = all("thead th", table), blocks = table.querySelector("tbody th") ? ["Block"] : [];
+  const heads = all("thead th", table), blocks = table.querySelector("tbody th:only-child") ? ["Block"] : [];
   const shown = row => !row.hidden && row.cells.length === heads.length;
   const rows = [...table.tBodies].flatMap(body => [...body.rows].filter(shown).map(row => [
     ...blocks.map(() => text(body.rows[0])), ...[...row.cells].map(text)]));
@@ -118,18 +145,20 @@ const isMatrix = (heads, rows) => {
   return rows.some(row => row.cells.length > 1 && titles.has(text(row.cells[0])));
 };
 const choose = (tools, title, values, act) => {
-  const select = make("select", tools, {ariaLabel: title});
+  const name = `t${all("div.tools").indexOf(tools)}-${title.toLowerCase()}`;
+  const select = make("select", tools, {ariaLabel: title, name});
   make("option", select, {value: "", textContent: `${title}: all`});
   for (const value of values) make("option", select, {value, textContent: value});
-  select.addEventListener("change", act);
+  select.addEventListener("change", () => { keep(select); act(); });
+  if (kept.has(name)) setTimeout(() => { select.value = kept.get(name); act(); });
   return select;
 };
 for (const table of all("table")) {
   const tools = document.createElement("div"), selects = new Map();
   tools.className = "tools";
-  table.parentElement.before(tools);
   const rows = all("tbody tr", table), heads = all("thead th", table);
-  const matrix = isMatrix(heads, rows);
+  const picture = table.className === "picture", matrix = picture || isMatrix(heads, rows);
+  if (picture) table.after(tools); else table.parentElement.before(tools);
   const act = () => {
     for (const body of table.tBodies) {
       for (const row of body.rows) {
@@ -144,7 +173,9 @@ for (const table of all("table")) {
     head.tabIndex = 0;
     head.title = "sort";
     head.addEventListener("click", () => sorted(head));
-    head.addEventListener("keydown", event => { if (event.key === "Enter") sorted(head); });
+    head.addEventListener("keydown", event => {
+      if (event.key === "Enter" || event.key === " ") event.preventDefault(), sorted(head);
+    });
     if (matrix || !text(head) || !head.classList.contains("l") || rows.length < 5) return;
     const found = new Set(rows.filter(r => r.cells.length > column && r.cells.length > 1)
       .map(row => text(row.cells[column])).filter(value => value));
@@ -152,7 +183,7 @@ for (const table of all("table")) {
       selects.set(choose(tools, text(head), found, act), column);
     }
   });
-  const blocks = new Set(all("tbody th", table).map(text));
+  const blocks = new Set(all("tbody th:only-child", table).map(text));
   if (blocks.size > 1) selects.set(choose(tools, "Values", blocks, act), -1);
   for (const kind of Object.keys(written)) {
     const button = make("button", tools, {textContent: `copy ${kind}`, type: "button"});

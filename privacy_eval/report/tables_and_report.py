@@ -242,5 +242,5 @@ def report_product(
             "publication": asdict(publication),
             **({"wings": added} if added else {}),
         },
-        revision=4,
+        revision=6,
     )

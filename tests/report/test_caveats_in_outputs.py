@@ -153,7 +153,9 @@ def test_tables_and_the_first_screen(tree: Tree, runs: dict[str, Run]) -> None:
     for name in ("linkability", "miss_rate"):  # no value is available
         assert not (tree.root / f"out/tables/more/now_{name}.txt").exists()
     page = (tree.root / "out/report.html").read_text()
-    first = page.partition('<section id="answer">')[2].partition("</section>")[0]
+    first, _, rest = page.partition('<section id="answer">')[2].partition("</section>")
+    assert "far above guessing" in first and 'class="axis"' in first
+    first += rest.partition("</section>")[0]
     assert IMPLAUSIBLE in first and "no average (implausible: " in first
     assert "leaves an EER of" not in first
 

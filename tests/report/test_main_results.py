@@ -99,7 +99,7 @@ def products(tree: Tree) -> dict[str, str]:
     assert cli("tables", *results, "--out", out / "tables").code == 0
     assert cli("report", *results, "--out", out / "report.html").code == 0
     page = (out / "report.html").read_text()
-    first = page.partition('<section id="answer">')[2].partition("<table")[0]
+    first = page.partition('<section id="details">')[2].partition("<table")[0]
     texts = {path.name: path.read_text() for path in (out / "tables").glob("*.txt")}
     return {**texts, "report.html": first}
 

@@ -1,25 +1,48 @@
 """The report in a browser: what its script does, in light and dark, narrow, and on paper."""
 
+import hashlib
 import html
+import io
 import json
 import re
 import shutil
 import subprocess
+import tarfile
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support import B1, B2, imported
 
 from privacy_eval.metrics import Label
+from privacy_eval.numbers.cells import cells_from_results
+from privacy_eval.numbers.report_data import ReportData
+from privacy_eval.report.answer import answer_picture
 from privacy_eval.report.figures.plot import Curve, Panel, Plot
+from privacy_eval.report.markup import Markup
 from privacy_eval.report.page import Front, Picture, Section, report_page
 from privacy_eval.report.table import AVERAGE, Column, Table
+from privacy_eval.results.records import merge
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
 WIDTH = 400
+NO_PICTURE = Markup()
+NPM = "https://registry.npmjs.org"
+AXE_SHA256 = "9ea2d2d6917da998122bdacfd3b473e31ead53f4b87146c716a12edf89158100"
+#: Opens everything, and puts what is wrong into the page.
+AXE_RUN = """
+for (const details of document.querySelectorAll("details")) details.open = true;
+axe.run().then(done => {
+  const told = document.createElement("pre");
+  told.id = "axe";
+  told.textContent = JSON.stringify(done.violations.map(v => [v.id, v.nodes.map(n => n.html)]));
+  document.body.append(told);
+});
+"""
 
 COLUMNS = (Column("Data", align="l"), Column("Gender"), Column("EER, %", r"EER, \%"))
 ROWS = (("a|b_1", "female", "9.5"), ("a|b_1", "male", "10.25"), ("c", "female", "2"))
@@ -36,13 +59,11 @@ _CELLS = [tuple("n.s." if r != c else "" for c in "ABCDEF") for r in "ABCDEF"]
 MATRIX = Table(
     "matrix",
     "Tests of pairs",
-    (Column("", align="l"), *map(Column, "ABCDEF")),
+    (Column("System", align="l"), *map(Column, "ABCDEF")),
     (tuple((name, *cells) for name, cells in zip("ABCDEF", _CELLS, strict=True)),),
 )
 
-#: Runs in the page after its own script, and puts what it finds into it.
-CHECKS = """
-const found = {};
+HELPERS = """
 const cells = (table, column) => [...document.querySelectorAll(`#tab-${table} tbody tr`)].filter(
   row => !row.hidden && !row.parentElement.hidden && row.cells.length > 1).map(
   row => row.cells[column].textContent);
@@ -53,6 +74,11 @@ const pick = (element, value) => {
   element.value = value;
   element.dispatchEvent(new Event("change"));
 };
+"""
+
+#: Runs in the page after its own script, and puts what it finds into it.
+CHECKS = """
+const found = {};
 found.width = innerWidth;
 found.overflow = document.documentElement.scrollWidth - innerWidth;
 found.background = getComputedStyle(document.body).backgroundColor;
@@ -95,6 +121,9 @@ follow();
 found.opened = closed.open;
 pick(document.querySelector("div.select select"), "DET");
 found.figures = [...document.querySelectorAll("figure[data-f]")].map(f => f.hidden);
+const chosen = select("t", "Gender");
+found.address = decodeURIComponent(location.hash);
+found.name = chosen.name;
 found.values = values(document.querySelector("svg[data-b]"), 280);
 const result = document.createElement("pre");
 result.id = "found";
@@ -103,9 +132,11 @@ document.body.append(result);
 """
 
 
-def page() -> str:
+def page(picture: Markup = NO_PICTURE) -> str:
     line = Curve(np.array([0.0, 1.0]), np.array([0.0, 10.0]), "S & T")
-    plot = Plot(((Panel((line,), "x", "y", (0.0, 1.0), (0.0, 10.0), y_scale="log10"),),))
+    plot = Plot(
+        ((Panel((line,), "x", "y", (0.0, 1.0), (0.0, 10.0), y_scale="log10", title="Errors"),),)
+    )
     pictures = tuple(Picture(None, k, plot, (k, "")) for k in ("DET", "ECE"))
     long = Table("long", "Long", (Column("System", align="l"), *map(Column, "abcdefghijkl")), ())
     rows = tuple((f"a long name {n}", *("12.345" for _ in range(12))) for n in range(90))
@@ -116,7 +147,11 @@ def page() -> str:
             Section("Tables", tables=(TABLE, BLOCKS, MATRIX)),
             Section("Long", tables=(Table("long", "Long", long.columns, (rows,)),), folded=True),
             Section("Folded", ("Words of a closed section.",), (hidden,), folded=True),
-            Section("Curves", parts=(Section("Set", pictures=pictures),), facets=("Figure", "")),
+            Section(
+                "Curves",
+                parts=(Section("Set", pictures=pictures),),
+                facets=("Figure", "Attack model"),
+            ),
         ],
         Front(
             (("Fact", "1"),),
@@ -124,17 +159,22 @@ def page() -> str:
             (("S", ("A sentence.",)),),
             (("A warning", ("An item of it.",)), ("Of many", ("one of many, " * 40,))),
             tables=(Table("ranking", "The ranking", COLUMNS, (ROWS,)),),
+            answer="An answer.",
+            picture=picture,
+            cautions=("A caution.",),
         ),
     )
 
 
-def browse(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+def browse(
+    folder: Path, text: str, *options: str, at: str = ""
+) -> subprocess.CompletedProcess[str]:
     path = folder / "page.html"
     path.write_text(text, encoding="utf-8")
     common = ("--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr")
     profile = f"--user-data-dir={folder / 'profile'}"
     return subprocess.run(
-        [str(CHROMIUM), *common, profile, *options, path.as_uri()],
+        [str(CHROMIUM), *common, profile, *options, path.as_uri() + at],
         capture_output=True,
         text=True,
         errors="replace",
@@ -153,7 +193,7 @@ def _found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the checks find in a narrow, dark window."""
     folder = tmp_path_factory.mktemp("browser")
     text = re.sub("script-src '[^']*'", "script-src 'unsafe-inline'", page())
-    text = text.replace("</body>", f"<script>{{{CHECKS}}}</script></body>")
+    text = text.replace("</body>", f"<script>{{{HELPERS}{CHECKS}}}</script></body>")
     dark = "--blink-settings=preferredColorScheme=0"
     run = browse(folder, text, "--dump-dom", f"--window-size={WIDTH},800", dark)
     match = re.search('<pre id="found">(.*?)</pre>', run.stdout, re.DOTALL)
@@ -172,6 +212,43 @@ def test_tables_are_filtered(found: dict[str, Any]) -> None:
     assert found["filtered"] == ["a|b_1", "c"]
     assert sorted(found["block"]) == ["d", "d", "e"]
     assert found["matrix"] == 0
+
+
+def test_the_address_keeps_the_filters(found: dict[str, Any], tmp_path: Path) -> None:
+    place, _, query = found["address"].partition("?")
+    assert place == "#tab-hidden" and f"{found['name']}=female" in query.split("&")
+    text = re.sub("script-src '[^']*'", "script-src 'unsafe-inline'", page())
+    shown = "setTimeout(() => { document.title = cells('t', 0).join(); }, 100)"
+    text = text.replace("</body>", f"<script>{HELPERS}{shown}</script></body>")
+    run = browse(
+        tmp_path, text, "--dump-dom", "--virtual-time-budget=2000", at=f"#?{found['name']}=female"
+    )
+    assert "<title>a|b_1,c</title>" in run.stdout
+
+
+def test_no_rule_of_accessibility_is_broken(tmp_path: Path) -> None:
+    """Of the page with everything open, and the picture of the first screen on it."""
+    name = "axe-core-4.10.2.tgz"
+    try:
+        with urllib.request.urlopen(f"{NPM}/axe-core/-/{name}", timeout=60) as answer:
+            packed = answer.read()
+    except OSError as error:
+        pytest.skip(f"{name} cannot be fetched: {error}")
+    assert hashlib.sha256(packed).hexdigest() == AXE_SHA256
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        file = archive.extractfile("package/axe.min.js")
+        assert file is not None
+        axe = file.read().decode().replace("</script", "<\\/script")
+    results = merge([imported(B1, system="one"), imported(B2, system="two")])
+    picture = answer_picture(ReportData(results, cells_from_results(results)), {})
+    text = page(picture)
+    text = re.sub("script-src '[^']*'", "script-src 'unsafe-inline'", text)
+    text = text.replace("</body>", f"<script>{axe}</script><script>{AXE_RUN}</script></body>")
+    run = browse(tmp_path, text, "--dump-dom", "--virtual-time-budget=60000")
+    match = re.search('<pre id="axe">(.*?)</pre>', run.stdout, re.DOTALL)
+    assert match is not None, run.stderr[-2000:]
+    found = json.loads(html.unescape(match[1]))
+    assert found == [], found
 
 
 def test_warnings_are_never_clipped(found: dict[str, Any]) -> None:
@@ -225,9 +302,10 @@ def test_printed_without_closed_sections_and_errors(tmp_path: Path) -> None:
         assert words in " ".join(printed.split())
     for words in ("Words of a closed section.", "a long name 89", "one of many", "copy LaTeX"):
         assert words not in printed
-    first, *others = printed.split("\f")
+    first, details, *others = printed.split("\f")
+    assert "An answer." in first and "A caution." in first and "A verdict." not in first
     for words in ("A verdict.", "A warning", "A sentence.", "The ranking"):
-        assert words in first
+        assert words in details
     assert "Fact" in printed and "Fact" not in first
     assert "Of two blocks" in others[0]  # the sections begin on a page of their own
-    assert "Of two blocks" not in first
+    assert "Of two blocks" not in details

@@ -74,6 +74,7 @@ class FigureKind:
 
 #: In the order of the report.
 KINDS = (
+    FigureKind("answer", "Privacy of the systems", folded=False),
     FigureKind("plane", "Privacy and utility", folded=False),
     FigureKind("bars", "Privacy of the systems", folded=False),
     FigureKind("groups", GROUPS, folded=False),

@@ -1,0 +1,239 @@
+"""The picture that answers: how often each attack on each system errs, on one axis from 0 % (the
+speaker is identified) to 50 % (guessing), with what the anonymization costs on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..metrics import describe
+from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
+from ..numbers.report_data import ReportData
+from ..results.measurements import Row
+from .markup import Markup, join, tag
+
+#: The name of the first row.
+UNPROTECTED = "Original speech"
+
+#: Utility of the picture's columns, and what their heads say.
+COSTS: Mapping[str, str] = {
+    "wer": "Word errors (WER)",
+    "uar": "Emotion recall (UAR)",
+    "dnsmos_ovrl": "Quality (DNSMOS)",
+}
+
+#: Rows whose marks lie below each other; those of more rows lie on one line.
+_MOST_WIDE = 7
+
+_BEST = "Best attack errs"
+
+#: Shapes of marks in report.css.
+_SHAPES = 8
+
+#: The end of the axis: guessing.
+GUESSING = 50.0
+
+
+def attack_rows(data: ReportData) -> dict[str, list[Row]]:
+    """Return the mean EERs of the main split by system, original speech first.
+
+    Each row is one attack with a `title`, and `is_best` where it has the lowest EER of the system.
+    Systems stand in the order of their rank, published ones only where nothing else was evaluated.
+    """
+    protocol, split = data.protocol, data.main_split
+    models = [a for a in protocol.attack_models if not a.is_original]
+    rows: dict[str, list[Row]] = {
+        UNPROTECTED: [{**data.original_eer, "title": "without anonymization"}]
+    }
+    means = data.unpublished.means if data.results.systems else data.means
+    for system in _systems(data):
+        tried = data.tried.get((system, split))
+        own: Iterable[Row] = (
+            {**means.of(protocol.eer, model.id, split, _column(data, system)), "title": model.title}
+            for model in models
+        )
+        rows[system] = list(own if tried is None else tried.attackers)
+    found: dict[str, list[Row]] = {}
+    for system, of_system in rows.items():
+        valid = [row for row in of_system if row["of_present"] is not None]
+        compared = data.tried[system, split].compared if (system, split) in data.tried else valid
+        lowest = min((row["of_present"] for row in compared), default=None)
+        found[system] = [{**r, "is_best": r["of_present"] == lowest} for r in valid]
+    return {s: of for s, of in found.items() if of or s != UNPROTECTED}
+
+
+def costs(data: ReportData) -> dict[str, dict[str, Row]]:
+    """Return the mean utility of the main split, by metric and system; no metric without values of
+    anonymized speech."""
+    means = data.unpublished.means if data.results.systems else data.means
+    columns = {UNPROTECTED: ORIGINAL_COLUMN} | {s: _column(data, s) for s in _systems(data)}
+    found = {}
+    for metric in COSTS:
+        of = {s: means.of(metric, None, data.main_split, column) for s, column in columns.items()}
+        valued = {s: row for s, row in of.items() if row["value"] is not None}
+        if valued.keys() - {UNPROTECTED}:
+            found[metric] = valued
+    return found
+
+
+def _systems(data: ReportData) -> Sequence[str]:
+    """List the evaluated systems; the published ones, where nothing else was evaluated."""
+    return data.systems_by_rank or data.cells.systems
+
+
+def _column(data: ReportData, system: str) -> str:
+    return system_column(system) if data.results.systems else system
+
+
+def shapes(rows: Mapping[str, Sequence[Row]]) -> dict[str, int]:
+    """Number the attacks, original speech aside, by their titles: each has a shape and a colour."""
+    titles = dict.fromkeys(r["title"] for s, of in rows.items() if s != UNPROTECTED for r in of)
+    return {title: number for number, title in enumerate(titles)}
+
+
+def percent(row: Row) -> float:
+    """Return the EER of a row, in %."""
+    return 100 * float(row["of_present"])
+
+
+def answer_picture(data: ReportData, named: Mapping[str, Mapping[str, str]]) -> Markup:
+    """Draw the picture as a table: systems, marks on the axis, and numbers beside it.
+
+    Parameters
+    ----------
+    named : mapping of str to mapping of str to str
+        Further columns: texts by system.
+    """
+    rows, beside = attack_rows(data), costs(data)
+    number_of, eer = shapes(rows), describe(data.protocol.eer)
+    heads = [
+        tag("th", "System", class_="l", scope="col"),
+        tag(
+            "th", f"Errors of each attack ({eer.name}, %)", _ticks(), class_="l strip", scope="col"
+        ),
+        tag("th", _BEST, scope="col"),
+        *(tag("th", title, scope="col") for title in named),
+        *(tag("th", COSTS[metric], scope="col") for metric in beside),
+    ]
+    body = []
+    for system, of_system in rows.items():
+        best = next((row["printed"] for row in of_system if row["is_best"]), "")
+        cells = [
+            tag("th", system, class_="l", scope="row", title=system),
+            _strip(system, of_system, number_of, data),
+            tag("td", f"{best} %" if best else "n/a", data_head=_BEST),
+            *(tag("td", of.get(system, ""), data_head=title) for title, of in named.items()),
+            *(_cost(of.get(system), metric) for metric, of in beside.items()),
+        ]
+        body.append(tag("tr", *cells, id=None if system == UNPROTECTED else f"answer-{system}"))
+    legend = [
+        tag("li", tag("span", class_=f"mark s{number % _SHAPES}", aria_hidden="true"), title)
+        for title, number in number_of.items()
+    ]
+    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body), class_="picture")
+    dense = " dense" * (len(rows) > _MOST_WIDE)
+    return tag("div", tag("ul", *legend, class_="attacks"), table, class_=f"answer{dense}")
+
+
+def _ticks() -> Markup:
+    """Write the scale of the axis."""
+    labels = {0: "0 identified", 50: "guessing 50"}
+    ticks = (
+        tag("span", labels.get(value, str(value)), style=f"left:{2 * value}%", class_=name)
+        for value, name in zip(range(0, 51, 10), ("first", *[None] * 4, "last"), strict=True)
+    )
+    return tag("div", *ticks, class_="ticks", aria_hidden="true")
+
+
+def _strip(
+    system: str, rows: Sequence[Row], number_of: Mapping[str, int], data: ReportData
+) -> Markup:
+    """Draw the marks of a system, with their intervals, above the bands of the protocol."""
+    marks = [
+        tag("i", style=f"left:{200 * threshold:.4g}%", class_="band")
+        for threshold in data.protocol.eer_thresholds
+    ]
+    for lane, row in enumerate(sorted(rows, key=percent), start=1):
+        top = f"top:{100 * lane / (len(rows) + 1):.4g}%"
+        bounds = interval_of(row)
+        if bounds is not None:
+            low, high = (min(max(100 * end, 0.0), GUESSING) for end in bounds)
+            place = f"left:{2 * low:.4g}%;width:{2 * (high - low):.4g}%;{top}"
+            marks.append(tag("i", style=place, class_="ci" + " best" * row["is_best"]))
+        name = f"s{number_of[row['title']] % _SHAPES}" if row["title"] in number_of else "original"
+        beyond = percent(row) > GUESSING
+        side = " right" * (percent(row) > GUESSING / 2)
+        marks.append(
+            tag(
+                "span",
+                tag("b", row["printed"]) if beyond else "",
+                class_=f"mark {name}{' best' * row['is_best']}{side}",
+                style=f"left:{2 * min(percent(row), GUESSING):.4g}%;{top}",
+                tabindex="0",
+                role="img",
+                aria_label=described(system, row),
+            )
+        )
+    height = f"--lanes:{len(rows)}"
+    return tag("td", tag("div", *marks, class_="axis", style=height), class_="strip")
+
+
+def described(system: str, row: Row) -> str:
+    """Describe a mark: system, attack, value, interval, counts."""
+    metric = describe(row["metric"])
+    bounds = metric.interval(interval_of(row))
+    parts = len(row["parts"])
+    sets = f"mean of {parts} trial sets" if parts > 1 else "1 trial set"
+    best = ", the best attack" * (row["is_best"] and system != UNPROTECTED)
+    value = f"{metric.name} {row['printed']} % {bounds}".rstrip()
+    return f"{system}, {row['title']}{best}: {value}; {sets}"
+
+
+def _cost(row: Row | None, metric: str) -> Markup:
+    """Write a cell of utility, with its interval for those who point at it."""
+    if row is None:
+        return tag("td", "n/a", data_head=COSTS[metric])
+    unit = " %" * describe(metric).percent
+    bounds = describe(metric).interval(interval_of(row))
+    title = f"{row['printed']}{unit} {bounds}" if bounds else None
+    return tag("td", join([f"{row['printed']}{unit}"]), title=title, data_head=COSTS[metric])
+
+
+def answer_sentence(data: ReportData) -> str:
+    """Answer in one sentence which system protects, and how well; "" without a ranking."""
+    rows, ranking = attack_rows(data), data.main_ranking
+    ranked = [r for r in ranking.ranked if r["system"] in ranking.own or not ranking.own]
+    names = {_column(data, s): s for s in _systems(data)}
+    best = {s: next((r for r in of if r["is_best"]), None) for s, of in rows.items()}
+    order = [(names[r["system"]], r) for r in ranked if best.get(names.get(r["system"], ""))]
+    if not order:
+        return ""
+    first, of_first = order[0]
+    errs = f"the best attack errs in {_whole(best[first])} of its decisions"
+    if len(order) == 1:
+        return f"On {first}, {errs}; guessing errs in 50 %."
+    second, _ = order[1]
+    by_best = max((s for s, _ in order), key=lambda s: percent(best[s] or {}))
+    average = data.protocol.average_attack
+    if by_best != first:
+        return (
+            f"It depends on the attack: against the best one, {by_best} protects better; against "
+            f"the {average.phrase} one, {first} does."
+        )
+    following = of_first.get("next")
+    is_next = following is not None and names.get(following["against"]) == second
+    tested = is_next and not (following or {}).get("too_few")
+    both = f"{errs}, against {_whole(best[second])}"
+    if following is None or not tested:
+        return f"Whether {first} protects better than {second} is untested: {both}."
+    if not following["better"]:
+        return f"{first} and {second} do not certainly differ: {both}."
+    titles = {(best[s] or {}).get("title") for s in (first, second)}
+    how = "protects" if titles == {average.title} else "seems to protect"
+    than = f"better than {second}" if len(order) == 2 else "best"
+    return f"{first} {how} speakers {than}: {both}{f' on {second}' * (len(order) > 2)}."
+
+
+def _whole(row: Row | None) -> str:
+    """Write an EER in whole percent, small ones with a digit more."""
+    value = percent(row) if row is not None else 0.0
+    return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %"

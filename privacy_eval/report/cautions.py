@@ -1,0 +1,88 @@
+"""The cautions of the first screen: one sentence each, which says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..choices import LEAST_SPEAKERS
+from ..metrics import CAVEATS
+from ..metrics.caveats import (
+    INCOMPLETE,
+    INVERTED_ORIGINAL,
+    RAW_SPEECH,
+    SAME_SCORES,
+    SAME_SESSION,
+    STATED,
+    WEAK_ATTACKER,
+)
+from ..numbers.report_data import ReportData
+from ..protocol.protocol import ANONYMIZED
+from ..results.record_caveats import shared_scores
+from ..results.signature import network_notes, pseudo_voice, voices_of
+
+#: Speakers from which an anonymizer can be judged.
+ENOUGH_SPEAKERS = 40
+
+#: Sentences by caveat of verification, the gravest first.
+_SENTENCES = {
+    RAW_SPEECH: "Original speech is left in the anonymized audio: anonymize the system again.",
+    INVERTED_ORIGINAL: "Scores of original speech are implausible: check its labels and files.",
+    "inverted": "An EER is far above guessing: check for swapped labels or distances.",
+    "constant": "Nearly all scores are equal: check the vectors.",
+    "constant_trials": "All trials have the same vector: check the anonymized speech.",
+    "constant_enrolled": "All enrolled speakers have the same vector: check the enrollment.",
+    SAME_SCORES: "Two systems have the same scores: check the score files, or use --confirm.",
+    WEAK_ATTACKER: "The attack fails on original speech: check its model before you trust it.",
+    INCOMPLETE: "Some trials have no score: score them, as hard trials may be missing.",
+    SAME_SESSION: "Enrollment and trials share their session: linking is easier than "
+    "in practice, so record a second one.",
+    STATED: "Imported intervals are over trials: evaluate the scores for those over speakers.",
+}
+
+
+def front_cautions(data: ReportData) -> Iterator[str]:
+    """Yield the cautions, the gravest first."""
+    results = data.results
+    found = {key for r in results.verification for key in r.caveats}
+    if results.failures:
+        yield "Some results failed: mend their files, and run the recipe again."
+    yield from (sentence for key, sentence in _SENTENCES.items() if key in found)
+    if [*shared_scores(results)] and SAME_SCORES not in found:
+        yield _SENTENCES[SAME_SCORES]
+    speakers = data.most_speakers
+    if speakers is not None and speakers < LEAST_SPEAKERS:
+        yield (
+            f"{speakers} speakers are too few to judge an anonymizer: use at least "
+            f"{ENOUGH_SPEAKERS}."
+        )
+    if any(row.weaker["words"] for row in data.tried.values()):
+        yield "The words alone identify speakers better than a voice attack: anonymize words, too."
+    if any(row.weaker["spectrum"] or row.weaker["variant"] for row in data.tried.values()):
+        yield "A simpler attack is stronger than the challenge's: report the best attack."
+    models = {r.condition.attack_model for r in (*results.verification, *data.others)}
+    absent = [a for a in data.protocol.attack_models if a.id not in models and not a.is_original]
+    if any(a.asv_model == ANONYMIZED for a in absent) and results.systems:
+        yield (
+            "No attack was trained on anonymized speech: a trained one may be stronger, so add "
+            "it in stage 5."
+        )
+    looks = {
+        pseudo_voice(facts) for s in results.systems if (facts := voices_of(results, s)) is not None
+    }
+    if len(looks) > 1:
+        yield "Systems choose pseudo-voices by different rules: compare systems with the same rule."
+    if network_notes(results):
+        yield "The encoder is not the challenge's: do not compare these EERs with published ones."
+    if data.unsigned:
+        yield "Results were made or edited elsewhere: compute them again before you rely on them."
+    if data.narrow_intervals:
+        yield "Intervals are too narrow: evaluate again with more bootstrap replicates."
+    others = found - {*_SENTENCES} & {key for key, of in CAVEATS.items() if not of.ranked}
+    if (
+        others
+        or data.gaps
+        or results.not_evaluated
+        or data.cells.not_comparable
+        or data.cells.notes
+    ):
+        yield "Some values are missing or must not be compared: read all cautions below."

@@ -1,0 +1,140 @@
+"""The first screen: the answer in one sentence, its picture, and at most five cautions."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support import B1, B2, imported, scored
+
+from privacy_eval.metrics import METRICS
+from privacy_eval.numbers.cells import cells_from_results
+from privacy_eval.numbers.report_data import ReportData
+from privacy_eval.report.answer import (
+    UNPROTECTED,
+    answer_picture,
+    answer_sentence,
+    attack_rows,
+    costs,
+    described,
+)
+from privacy_eval.report.first_screen import front
+from privacy_eval.results.records import Results, merge
+
+MINE = imported(B1, system="one")
+BOTH = merge([MINE, imported(B2, system="two")])
+
+
+def data_of(results: Results) -> ReportData:
+    return ReportData(results, cells_from_results(results))
+
+
+def with_test(data: ReportData, **differ: Any) -> ReportData:
+    """The first two systems of the ranking were compared by a test."""
+    first, second = data.main_ranking.ranked
+    found = {"against": second["system"], "value": 0.1, "low": 0.01, "high": 0.2}
+    found |= {"better": True, "too_few": "", **differ}
+    vars(data)["main_ranking"] = replace(
+        data.main_ranking, ranked=({**first, "next": found}, second)
+    )
+    return data
+
+
+def words_and_numbers(sentence: str) -> tuple[int, int]:
+    numbers = len(re.findall(r"(?<!\w)\d[\d.]*", sentence))
+    return len(re.findall(r"[^\W\d_]+", sentence)) + numbers, numbers
+
+
+@pytest.mark.parametrize(
+    ("differ", "said"),
+    [
+        ({}, "better than"),
+        ({"better": False}, "do not certainly differ"),
+        ({"too_few": "speakers"}, "is untested"),
+        ({"against": "another"}, "is untested"),
+    ],
+)
+def test_the_answer_says_what_a_test_allows(differ: Mapping[str, Any], said: str) -> None:
+    data = with_test(data_of(BOTH), **differ)
+    sentence = answer_sentence(data)
+    assert said in sentence
+    rows = attack_rows(data)
+    for system in BOTH.systems:
+        best = min(100 * row["of_present"] for row in rows[system])
+        (marked,) = (row for row in rows[system] if row["is_best"])
+        assert 100 * marked["of_present"] == best
+        assert f"{best:.0f} %" in sentence or f"{best:.1f} %" in sentence
+    n_words, n_numbers = words_and_numbers(sentence)
+    assert n_words <= 20 and n_numbers <= 2
+
+
+def test_without_replicates_no_system_is_said_to_protect_better() -> None:
+    assert "untested" in answer_sentence(data_of(BOTH))
+
+
+def test_one_system_is_compared_with_guessing() -> None:
+    sentence = answer_sentence(data_of(MINE))
+    assert "one" in sentence and "50 %" in sentence and words_and_numbers(sentence)[0] <= 20
+
+
+def test_a_system_that_wins_against_the_best_attack_alone_is_named() -> None:
+    """Of the ignorant attack, the first system's EERs are made the lowest of all."""
+    weakened = tuple(
+        replace(r, rows=tuple({**row, "value": 0.01} for row in r.rows if row["metric"] == "eer"))
+        if r.condition.system == first and r.condition.attack_model == "ignorant"
+        else r
+        for first in [data_of(BOTH).systems_by_rank[0]]
+        for r in BOTH.verification
+    )
+    data = data_of(replace(BOTH, verification=weakened))
+    first, second = data.systems_by_rank
+    sentence = answer_sentence(data)
+    assert f"best one, {second} protects better" in sentence and f"one, {first} does" in sentence
+    assert words_and_numbers(sentence)[0] <= 20
+
+
+def test_the_picture_has_a_row_per_system_and_a_mark_per_attack() -> None:
+    data = data_of(BOTH)
+    rows, page = attack_rows(data), str(answer_picture(data, {"Named": {"one": "<7 %"}}))
+    assert list(rows) == [UNPROTECTED, *data.systems_by_rank]
+    assert page.count('role="img"') == sum(map(len, rows.values())) > 3
+    for system, of in rows.items():
+        for row in of:
+            text = described(system, row)
+            assert row["printed"] in text and row["title"] in text and f'"{text}"' in page
+            assert f"left:{min(200 * row['of_present'], 100):.4g}%" in page
+    assert "&lt;7 %" in page and "<7 %" not in page
+    assert {"wer"} == costs(data).keys() and METRICS["wer"].format(0.5) == "50.00"
+
+
+def test_an_eer_beyond_guessing_ends_at_the_edge_with_its_number() -> None:
+    high = replace(
+        MINE,
+        verification=tuple(
+            replace(
+                r, rows=tuple({**row, "value": 0.6} for row in r.rows if row["metric"] == "eer")
+            )
+            if r.condition.attack_model == "ignorant"
+            else r
+            for r in MINE.verification
+        ),
+    )
+    page = str(answer_picture(data_of(high), {}))
+    assert re.search(r'style="left:100%[^>]*>60\.00<', page)
+
+
+def test_a_system_without_a_valid_eer_has_no_mark() -> None:
+    data = data_of(replace(MINE, verification=()))
+    assert attack_rows(data).get("one", []) == [] and answer_sentence(data) == ""
+
+
+def test_at_most_five_cautions_each_one_short_sentence() -> None:
+    few = tuple(scored(r, n_speakers=8) for r in BOTH.verification)
+    data = data_of(replace(BOTH, verification=few, failed={"one": ("x: y",)}))
+    shown = front(data)
+    assert 2 < len(shown.cautions) <= 5
+    assert "failed" in shown.cautions[0] and any("8 speakers" in text for text in shown.cautions)
+    for text in shown.cautions:
+        n_words, n_numbers = words_and_numbers(text)
+        assert n_words <= 20 and n_numbers <= 2 and ":" in text  # what to do
