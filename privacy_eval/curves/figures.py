@@ -144,8 +144,8 @@ def det_figures(data: ReportData) -> Iterator[Drawing]:
     for page in condition_pages(data, read):
         panel = panels.det_panel(page.items, styles, title=page.title)
         caption = (
-            f"DET curves: {page.title}{page.part}. In brackets: EER as in tables{kaldi}, and the "
-            "rate at which the curve's miss and false-alarm rates are equal, at its marker."
+            f"DET curves: {page.title}{page.part}. In brackets: the EER as in tables{kaldi}, then "
+            "the curve's EER, at its marker."
         )
         if any(c.fill for c in panel.curves):
             caption += " Bands: 95 % intervals of the miss rate, by the bootstrap over speakers."

@@ -29,8 +29,8 @@ _MOST = 6  # blocks of a figure
 _NAME = 24
 _BY_MODEL = "by the training speech of the ASV model, "
 _BLOCKS_CAPTION = (
-    "Rows: speakers i, columns: speakers j of the trial set, both original (M_oo), i original and "
-    "j anonymized (M_oa, upper right; lower left: transposed), both anonymized (M_aa)."
+    "Rows: speakers i, columns: speakers j of the trial set. M_oo: both are original. M_oa, upper "
+    "right: i is original, j anonymized; lower left: transposed. M_aa: both are anonymized."
 )
 _MIRRORED = (
     " M_oa is computed, as by the challenge's script, from half of the pairs of original and "

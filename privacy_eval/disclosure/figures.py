@@ -96,8 +96,8 @@ def _speakers(entries: _Entries, styles: _Styles, title: str) -> tuple[str, Pane
     sizes = sorted({speakers_size(r) for _, r in entries})
     chances = {speakers_chance(r) for _, r in entries}
     caption = (
-        "Identification of each speaker: {}. A dot per speaker, from the most often found one: "
-        f"how often the speaker scores highest in a group of {' or '.join(map(str, sizes))}; grey: "
+        "Identification of each speaker: {}. A dot per speaker, the most often found one first: "
+        f"how often the own score is highest among {' or '.join(map(str, sizes))}. Grey: "
         "chance. The worst of many are so partly by chance."
     )
     most = max(curve.x[-1] for curve in dots)
@@ -122,9 +122,9 @@ def _singling_out(entries: _Entries, styles: _Styles, title: str) -> tuple[str, 
     sizes = np.unique(np.geomspace(2, most, 100).round())
     curves.append(_grey(np.log10(sizes), singling_out_chance(sizes), "knows nothing"))
     caption = (
-        "Singling out: {}. Rate at which exactly one test speaker is accepted for an enrolled "
-        "speaker, by the number of test speakers; grey: chance, (1 - 1/N)^(N - 1). Far above it "
-        "is bad; below it is not more private."
+        "Singling out: {}. How often exactly one test speaker is accepted for an enrolled one, by "
+        "their number. Grey: chance (docs/identification.md has its formula). Far above it is "
+        "bad; below it is not more private."
     )
     panel = _sizes_panel(curves, most, title)
     return caption, replace(panel, x_label="test speakers", y_label="exactly one accepted (%)")

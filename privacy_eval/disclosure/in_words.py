@@ -59,7 +59,7 @@ def overlap_notes(protocol: Protocol, overlaps: Iterable[Overlap]) -> tuple[list
                 "attacker)"
             )
         sentences.append(
-            f"Of the quarter of the people found most often {others}; by chance it would "
+            f"Of the quarter of the people found most often {others}. By chance it would "
             f"be {100 * overlap.chance:.0f} %"
         )
         jaccard, correlation = (
@@ -92,9 +92,9 @@ def basis_text(rates: Row) -> str:
 def found_text(rates: Row) -> str:
     """Write how often the right person is found in a group, for the first screen."""
     return (
-        f"In {group_text(rates['gallery'], mixed=rates['mixed'])} the right person is "
-        f"found {rate_of(rates)} of the time; chance is {100 * rates['chance']:.3g} % "
-        f"({basis_text(rates)})"
+        f"In {group_text(rates['gallery'], mixed=rates['mixed'])} the right person is found "
+        f"{rate_of(rates)} of the time. Chance is {100 * rates['chance']:.3g} %. There were "
+        f"{basis_text(rates)}"
     )
 
 
@@ -105,13 +105,13 @@ def worst_text(worst: Row, data: ReportData) -> str:
     if tied > 1:
         who = f"{'all ' * (tied == len(speakers_of(record)))}{tied} speakers alike"
         tests = f"at least {tests} each"
-    chosen = f"; {highest_of(worst['among'])}" * (not (tied > 1 and worst["alike"]))
+    chosen = f" {highest_of(worst['among'])}" * (not (tied > 1 and worst["alike"]))
     attack = data.protocol.attack(record.condition.attack_model or "").phrase
     return (
         f"Worst protected under the challenge's attack models: {who} "
-        f"({set_title(data, record.condition)}), found {rate_of(worst)} of the time in "
-        f"{group_text(speakers_size(record), mixed=is_mixed(record))} by the {attack} "
-        f"attacker, in {tests}{chosen}."
+        f"({set_title(data, record.condition)}). The {attack} attacker finds the right person "
+        f"{rate_of(worst)} of the time, in {tests}. The search is in "
+        f"{group_text(speakers_size(record), mixed=is_mixed(record))}.{chosen}"
     )
 
 
@@ -135,8 +135,8 @@ def identification_sentences(found: Rates) -> list[str]:
         group = group_text(rates["gallery"], mixed=rates["mixed"])
         often, chance = f"{rate_of(rates)} of the time", rates["chance"]
         sentences.append(
-            f"{system}, {speech} ({title}): in {group}, this attacker {picks} "
-            f"{often}; chance is {100 * chance:.3g} % ({basis_text(rates)})."
+            f"{system}, {speech} ({title}): this attacker {picks} {often}. The search is in "
+            f"{group}; chance is {100 * chance:.3g} %. There were {basis_text(rates)}."
         )
         if rates["singled_out"] is not None:
             sentences[-1] += _singled(rates["singled_out"])
@@ -167,10 +167,10 @@ def _singled(out: Row) -> str:
     """Describe singling out in plain words."""
     size = out["gallery"]
     return (
-        f" Looking for one person among {size} voices, this attacker takes exactly one voice "
-        f"for that person {rate_of(out)} of the time; by guessing, "
-        f"{100 * singling_out_chance([size])[0]:.0f} % (more seldom is not safer: then the "
-        "attacker takes several voices, or none)."
+        f" Singling out: the attacker takes exactly one of {size} voices for a person in "
+        f"{rate_of(out)} of the searches. Guessing does so in "
+        f"{100 * singling_out_chance([size])[0]:.0f} %. A lower rate is not safer: then the "
+        "attacker takes several voices, or none."
     )
 
 

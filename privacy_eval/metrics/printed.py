@@ -125,9 +125,9 @@ def bias_notes(metrics: Sequence[str]) -> list[str]:
     """
     names = [METRICS[key].name for key in metrics if METRICS[key].repeats_matter]
     return [
-        f"Intervals of {' and '.join(names)} are biased to the less private side and need not "
-        "include the value: bootstrap replicates repeat trials, which counts as more evidence; "
-        "most of it cancels in differences"
+        f"Intervals of {' and '.join(names)} are biased to the less private side. They need not "
+        "include the value: replicates repeat trials, which counts as more evidence. Most of it "
+        "cancels in differences"
     ][: len(names)]
 
 

@@ -25,8 +25,8 @@ UNTESTED = "#"
 PARTIAL = " (part)"
 
 _CORRECTED = (
-    "Corrected: the lowest EER, corrected for the choice among the attackers, with its 95 % "
-    "interval, which is not widened for few speakers. Quote the lowest EER as measured first"
+    "Corrected: the lowest EER, corrected for the choice among the attackers. Its 95 % interval "
+    "is not widened for few speakers. Quote the lowest EER as measured first"
 )
 
 #: Than what attackers are weaker by whom privacy is overestimated, by its key in `Tried.weaker`.

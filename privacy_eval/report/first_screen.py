@@ -279,7 +279,7 @@ def _sentences(
         sentence = f"{against}, {system} leaves an EER of {_with_interval(one)}"
         if len(one["parts"]) < conditions:
             sentence += f" ({len(one['parts'])} of {conditions} conditions)"
-        sentence += "; 50 % is chance"
+        sentence += ". 50 % is chance"
         text = data.original_eer["printed"]
         sentence += f", {text} % original speech" if original and text else ""
         if data.disclosed and (found := data.disclosed.found(system, one["model"].id, split)):
@@ -392,13 +392,13 @@ def _worst(data: ReportData, system: str) -> Iterator[str]:
             how += f", all speakers of the set together by {describe('deid').format(whole)} %"
         yield (
             f"Worst protected: speaker {worst['speaker']} ({set_title(data, of_set.condition)}), "
-            f"{how} (variant {worst['variant']}); {highest_of(len(similar))}."
+            f"{how} (variant {worst['variant']}). {highest_of(len(similar))}"
         )
 
 
 def highest_of(number: int) -> str:
     """Warn of the choice of the worst."""
-    return f"chosen as the worst of {counted(number, 'result')}, so partly by chance"
+    return f"It is chosen as the worst of {counted(number, 'result')}, so partly by chance."
 
 
 def set_title(data: ReportData, condition: Condition) -> str:

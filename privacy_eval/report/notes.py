@@ -172,8 +172,8 @@ def interval_notes(records: Iterable[Record], metrics: Sequence[str]) -> list[st
     drawn = " or ".join(str(n) for n in sorted(n for n in numbers if isinstance(n, int) and n > 0))
     of = f" ({drawn} replicates)" if drawn else ""
     note = (
-        f"In brackets: {100 * LEVEL:g} % intervals, bootstrap over speakers{of}, widened where "
-        "speakers are few (Hesterberg 2015)"
+        f"In brackets: {100 * LEVEL:g} % intervals, bootstrap over speakers{of}. They are widened "
+        "where speakers are few (Hesterberg 2015)"
     )
     return [note, *bias_notes(metrics)] if metrics else []
 
@@ -186,8 +186,8 @@ def words_not_resampled(data: ReportData, systems: Iterable[str]) -> list[str]:
     }
     names = [s for s in systems if s in asked]
     why = (
-        "without interval: no transcripts, or kaldialign was not installed when they were "
-        "evaluated (pip install 'privacy_eval[wer]', then again from stage 6 on)"
+        "without interval: transcripts or kaldialign were missing. Install both (pip install "
+        "'privacy_eval[wer]'), and run the recipe from stage 6 on"
     )
     return [f"WER of {abbreviate(names)} {why}"][: len(names)]
 
@@ -226,7 +226,7 @@ def voice_sentence(data: ReportData, system: str) -> str:
     look, known = pseudo_voice(facts), " (by the coefficients)" * ("drawn" in facts)
     text = (
         f"Whose voice: {VERDICTS[look]}{known}. Consistency of a speaker: {shown('within')} within "
-        f"a side, {shown('between')} between enrollment and trials; original speech "
+        f"a side, {shown('between')} between enrollment and trials. Original speech has "
         f"{shown('original_within')} and {shown('original_between')}."
     )
     if shared := facts["voices"]["collisions"][0]:

@@ -134,8 +134,8 @@ def _other_voices(results: Results) -> Iterator[str]:
     told = {s: facts for s in results.systems if (facts := voices_of(results, s)) is not None}
     looks = grouped(told, lambda system: pseudo_voice(told[system]))
     if len(looks) > 1:
-        texts = (f"{VERDICTS[look]} ({abbreviate(of)})" for look, of in looks.items())
-        yield f"Not comparable: systems differ in pseudo-voices: {'; '.join(texts)}"
+        texts = (f"{abbreviate(of)}: {VERDICTS[look]}" for look, of in looks.items())
+        yield f"Not comparable: systems choose pseudo-voices differently. {'. '.join(texts)}"
 
 
 def _networks(results: Results) -> dict[tuple[str, str], dict[str, None]]:
