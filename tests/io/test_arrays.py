@@ -578,6 +578,7 @@ def test_truncated_files_are_refused(
         read_vectors(path)
 
 
+@pytest.mark.wing("disclosure")
 @pytest.mark.parametrize("writer", [npz, npy, hdf5])
 def test_verbs_score_them(tmp_path: Path, writer: Callable[[Path], Path]) -> None:
     path = writer(tmp_path)
