@@ -26,8 +26,15 @@ def tried(**eers: float) -> Tried:
 def test_who_knows_the_words_is_not_called_weaker_than_the_words_alone() -> None:
     of = {"plda": (0.3, ()), "words": (0.1, ("words",)), "fused": (0.2, ("trial", "words"))}
     attackers = tuple(Attacker(name, name, knows, name) for name, (_, knows) in of.items())
+    model = PROTOCOL.attack_models[0]
     rows = (
-        {"attacker": name, "is_words": name == "words", "of_present": eer, "parts": ()}
+        {
+            "attacker": name,
+            "is_words": name == "words",
+            "model": model,
+            "of_present": eer,
+            "parts": (),
+        }
         for name, (eer, _) in of.items()
     )
     found = Tried("", "dev", tuple(rows), replace(PROTOCOL, attackers=attackers))
