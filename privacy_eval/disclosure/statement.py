@@ -57,24 +57,24 @@ _KNOWLEDGE = {
 }
 
 _WORDS = (
-    "Words alone: has texts of other recordings of known people, and compares the choice of words "
-    "with the text of the recording, as a recognizer or a listener wrote it down; needs no voice."
+    "Words alone: has texts of other recordings of known people, and compares the choice of words. "
+    "The text of the recording is as a recognizer or a listener wrote it down. No voice is needed."
 )
 
 _READING = (
     "An attacker is anybody who tries to identify speakers, also the recipient of the recordings.",
-    "EER (equal error rate): how often an attacker errs who decides whether a recording is of a "
-    "given person, of whom other recordings are known. 50 % is guessing, 0 % is certainty: the "
-    "lower, the less privacy. It is neither the share of people who are protected nor the "
-    "probability of being found. A rate at which the right person is found is the other way round: "
-    "the higher, the less privacy.",
+    "EER (equal error rate): an attacker decides whether a recording is of a given person, of whom "
+    "other recordings are known. The EER says how often the decision is wrong. 50 % is guessing, "
+    "0 % is certainty: the lower, the less privacy. It is neither the share of people who are "
+    "protected nor the probability of being found. A rate at which the right person is found is "
+    "the other way round: the higher, the less privacy.",
     "Numbers in brackets are 95 % intervals: what other speakers of the same kind could have "
     "given. Those of error rates below 10 % are too short.",
 )
 _GROUPS = (
     "A group: the people of whom the attacker has recordings, one of whom is the right one. It "
-    "also holds people who speak in no test recording, so it can be larger than the number of "
-    "speakers tested; results are for the largest size up to 20 that every test allows."
+    "also holds people who speak in no test recording. So it can be larger than the number of "
+    "speakers tested. Results are for the largest size up to 20 that every test allows."
 )
 #: What the criteria of the opinion are here.
 _CRITERIA = (
@@ -82,9 +82,9 @@ _CRITERIA = (
     "people.",
     "Linkability: a recording is attributed to the right person, one of several or a given one.",
     "Inference: a classifier tells an attribute of the speaker. Average recall is the share of "
-    "recordings that it recognizes rightly, averaged over the values of the attribute (two values: "
-    "guessing gives 50 %); the risk counts a speaker once, by the majority of the recordings, and "
-    "is the gain over guessing in relation to certainty.",
+    "recordings that it recognizes rightly, averaged over the values of the attribute. Guessing "
+    "gives 50 % of two values. The risk counts a speaker once, by the majority of the recordings. "
+    "It is the gain over guessing in relation to certainty.",
 )
 #: What speech may give away.
 _ATTRIBUTES = ("gender", "accent", "age", "health", "origin")
@@ -181,25 +181,26 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
             worst, rates = max(found, key=lambda item: float(item[1]["value"] - item[1]["chance"]))
             group = group_text(rates["gallery"], mixed=rates["mixed"])
             yield (
-                f"{system}: an attacker who {_knowledge(worst['model'])}, finds the right person "
-                f"in {group} {rate_of(rates)} of the time, on average over all tests; "
-                f"{_of_original(data, worst, rates)}{100 * rates['chance']:.3g} % by guessing."
+                f"{system}: the attacker {_knowledge(worst['model'])}. The search is in {group}. "
+                f"The right person is found {rate_of(rates)} of the time, on average over all "
+                f"tests. It would be {_of_original(data, worst, rates)}"
+                f"{100 * rates['chance']:.3g} % by guessing."
             )
             yield from _worst(data, system, rates["value"] - rates["chance"])
         yield from _errors(data, system)
     for of in evidence.attributes:
         yield (
             f"{of.name}: a classifier, trained on {_trained(of)} speech, has an average recall of "
-            f"{percent(of.uar, of.interval)} on anonymized speech, of {percent(of.original)} on "
-            "unprotected speech."
+            f"{percent(of.uar, of.interval)} on anonymized speech. On unprotected speech it is "
+            f"{percent(of.original)}."
         )
     if (speakers := data.most_speakers) is not None and speakers <= LEAST_SPEAKERS:
         yield (
-            f"The recordings of a test set are of at most {speakers} speakers: enough to show a "
-            "risk, not enough to show that there is none."
+            f"A test set has at most {speakers} speakers: enough to show a risk, not enough to "
+            "show that there is none."
         )
     for model in not_evaluated_attacks(data):
-        yield f"Not tried: an attacker who {_knowledge(model)}; this one may find more."
+        yield f"Not tried: an attacker who {_knowledge(model)}. This one may find more."
     missing = ["singling out"] * (not _singled_out(data))
     missing += ["inference of attributes"] * (not evidence.attributes)
     if missing:
@@ -232,9 +233,9 @@ def _worst(data: ReportData, system: str, average: float) -> Iterator[str]:
         who, tests = f"{tied} people are each", f"at least {tests} each"
     group = group_text(speakers_size(record), mixed=is_mixed(record))
     yield (
-        f"{system}: the least protected {who} found {rate_of(worst)} of the time in {group}, "
-        f"in {tests} (chosen as the worst of {worst['among']} results, one for each person and "
-        "attacker, so partly by chance)."
+        f"{system}: the least protected {who} found {rate_of(worst)} of the time, in {tests}. The "
+        f"search is in {group}. It is the worst of {worst['among']} results, one for each person "
+        "and attacker, so partly by chance."
     )
 
 
@@ -244,17 +245,17 @@ def _errors(data: ReportData, system: str) -> Iterator[str]:
     if not pairs:
         return
     lowest = min(pairs, key=lambda one: float(one["of_present"]))
-    best = f"an attacker who {_knowledge(lowest['model'])},"
+    best = f"an attacker who {_knowledge(lowest['model'])}"
     tried = data.tried.get((system, data.main_split))
     if tried is not None and tried.lowest is not None:
         lowest = tried.lowest
         best = f"the best of {len(tried.compared)} attackers ({lowest['phrase']})"
     text = f"{lowest['printed']} % of cases {_bounds(data, interval_of(lowest))}".rstrip()
     original = data.original_eer["printed"]
-    without = f", with unprotected speech in {original} %" if original else ""
+    without = f" with unprotected speech in {original} %," if original else ""
     yield (
-        f"{system}: deciding whether a recording is of a given person, {best} errs in "
-        f"{text}{without}, by guessing in 50 %."
+        f"{system}: is a recording of a given person? {best[:1].upper()}{best[1:]} errs in {text}. "
+        f"It would be{without} by guessing in 50 %."
     )
     if tried is not None and (corrected := corrected_words(tried)):
         yield f"{system}: the same, {corrected}."
@@ -295,8 +296,8 @@ def _tested(data: ReportData) -> Iterator[str]:
         trials = sum(r.facts.get(n, 0) for r in anonymized for n in ("n_target", "n_nontarget"))
         largest = f", each with at most {speakers} speakers" if speakers is not None else ""
         yield (
-            f"{counted(len(anonymized), 'condition')}, each an attacker and a test set{largest}; "
-            f"{trials} comparisons with anonymized speech in all. They are evidence for such "
+            f"{counted(len(anonymized), 'condition')}, each an attacker and a test set{largest}. "
+            f"There were {trials} comparisons with anonymized speech. They are evidence for such "
             "speakers and recordings only."
         )
 
@@ -486,20 +487,20 @@ def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
         yield "What is said: names, topics and phrases can identify a person by themselves."
     else:
         yield (
-            "What is said: the words alone link recordings, as shown above, and names or "
-            "diagnoses identify; removing them is another task."
+            "What is said: the words alone link recordings, as shown above. Names or diagnoses "
+            "identify, too. Removing them is another task."
         )
     for system in data.results.systems:
         if errors := _utility(data, system, "wer"):
             yield f"{system}: a recognizer gets {errors} % of the words wrong, the rest right."
     yield (
-        "Other languages, children, ill or unusual voices, background sounds and other recordings "
-        "of the same session: the numbers do not carry over by themselves."
+        "Other languages, children, ill or unusual voices, background sounds, other recordings: "
+        "the numbers do not carry over by themselves."
     )
     yield "People who know the speaker: no human listener tried to recognize anybody here."
     yield (
-        "The tool and its use: whether the voice can be restored, whether a person always gets the "
-        "same new voice, what becomes of the original recordings and of names in files."
+        "The tool and its use. Can the voice be restored? Does a person always get the same new "
+        "voice? What becomes of the original recordings and of names in files?"
     )
     yield (
         "Whether the speech counts as anonymous in the sense of the law: these are measurements, "

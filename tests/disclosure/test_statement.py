@@ -111,8 +111,8 @@ def test_the_summary_names_the_attack_that_finds_most() -> None:
     assert "98 % of the time with unprotected speech" in found_most
     assert "has trained the recognition" in untried
     assert any(item.startswith("Semi-informed") for item in parts[NOT_TESTED].items)
-    assert re.search(r"before comparing, errs in \d+\.\d\d % of cases", errs)
-    assert "guessing in 50 %" in errs
+    assert re.search(r"before comparing errs in \d+\.\d\d % of cases", errs)
+    assert "by guessing in 50 %" in errs
     assert "singling out" in missing and "inference" in missing
     criteria = [
         row[0]
