@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
-"""Draw docs/real_speech.png: the first screen of a report on B2 with ten speakers, by Chromium.
+"""Draw docs/answer.png: the first screen of the demo's report, by Chromium.
 
-Without attacker_seconds.json, a report does not name the seconds of this machine.
-
-scripts/report_picture.py recipes/real_speech/work/tree/results docs/real_speech.png
+scripts/report_picture.py recipes/demo/work/results docs/answer.png
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from pathlib import Path
 
 from PIL import Image
 
-WINDOW, PART = "1300,1000", (225, 8, 1268, 738)
+WINDOW, PART = "1400,700", (215, 8, 1385, 505)
 
 
 def main() -> None:
@@ -35,7 +33,7 @@ def main() -> None:
         ]
         subprocess.run(["chromium", *options, page], check=True, capture_output=True)
         picture = Image.open(screen).convert("RGB").crop(PART)
-    picture.quantize(32, dither=Image.Dither.NONE).save(arguments.out, optimize=True)
+    picture.quantize(128, dither=Image.Dither.NONE).save(arguments.out, optimize=True)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def figures(folder: Path, kinds: Sequence[FigureKind]) -> Path:
     out.mkdir(parents=True)
     captions = {k.name: {"section": k.section, "caption": f"Caption of {k.name}."} for k in kinds}
     for name in captions:
-        shutil.copy(ROOT / "docs/summary.png", out / f"{name}.png")
+        shutil.copy(ROOT / "docs/answer.png", out / f"{name}.png")
     (out / "captions.json").write_text(json.dumps(captions))
     return out
 
