@@ -156,6 +156,7 @@ def report_page(title: str, sections: Sequence[Section], front: Front | None = N
     script, style = asset("report.js"), asset("report.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     anchors = {"answer", "details", "legend", "about"}
+    anchors |= {*re.findall(r' id="([^"]*)"', front.picture if front else "")}
     written = [_section(section, 2, anchors) for section in sections]
     links = [("answer", "Answer")] if front else []
     links += [(anchor, s.title) for (anchor, _), s in zip(written, sections, strict=True)]

@@ -98,6 +98,7 @@ def test_the_picture_has_a_row_per_system_and_a_mark_per_attack() -> None:
     data = data_of(BOTH)
     rows, page = attack_rows(data), str(answer_picture(data, {"Named": {"one": "<7 %"}}))
     assert list(rows) == [UNPROTECTED, *data.systems_by_rank]
+    assert all(page.count(f'<tr id="{system}">') == 1 for system in data.systems_by_rank)
     assert page.count('role="img"') == sum(map(len, rows.values())) > 3
     for system, of in rows.items():
         for row in of:
