@@ -124,7 +124,8 @@ def answer_picture(data: ReportData, named: Mapping[str, Mapping[str, str]]) -> 
             *(tag("td", of.get(system, ""), data_head=title) for title, of in named.items()),
             *(_cost(of.get(system), metric) for metric, of in beside.items()),
         ]
-        body.append(tag("tr", *cells, id=None if system == UNPROTECTED else "-".join(system.split())))
+        address = "" if system == UNPROTECTED else "-".join(system.split())
+        body.append(tag("tr", *cells, id=address))
     legend = [
         tag("li", tag("span", class_=f"mark s{number % _SHAPES}", aria_hidden="true"), title)
         for title, number in number_of.items()

@@ -122,7 +122,7 @@ def test_an_eer_beyond_guessing_ends_at_the_edge_with_its_number() -> None:
         ),
     )
     page = str(answer_picture(data_of(high), {}))
-    assert re.search(r'style="left:100%[^>]*>60\.00<', page)
+    assert re.search(r'style="left:100%[^>]*><b>60\.00<', page)
 
 
 def test_a_system_without_a_valid_eer_has_no_mark() -> None:
