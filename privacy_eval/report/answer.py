@@ -3,6 +3,7 @@ speaker is identified) to 50 % (guessing), with what the anonymization costs on 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..metrics import describe
@@ -124,8 +125,7 @@ def answer_picture(data: ReportData, named: Mapping[str, Mapping[str, str]]) -> 
             *(tag("td", of.get(system, ""), data_head=title) for title, of in named.items()),
             *(_cost(of.get(system), metric) for metric, of in beside.items()),
         ]
-        address = "" if system == UNPROTECTED else "-".join(system.split())
-        body.append(tag("tr", *cells, id=address))
+        body.append(tag("tr", *cells, id=_address(system)))
     legend = [
         tag("li", tag("span", class_=f"mark s{number % _SHAPES}", aria_hidden="true"), title)
         for title, number in number_of.items()
@@ -238,3 +238,47 @@ def _whole(row: Row | None) -> str:
     """Write an EER in whole percent, small ones with a digit more."""
     value = percent(row) if row is not None else 0.0
     return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %"
+
+
+def answer_json(data: ReportData, title: str, cautions: Sequence[str]) -> str:
+    """Write the answer for programs: docs/answer.schema.json describes it."""
+    ranks = {r["system"]: n for n, r in enumerate(data.main_ranking.ranked, start=1)}
+    beside = costs(data)
+
+    def number(row: Row, value: float) -> dict[str, object]:
+        low, high = interval_of(row) or (None, None)
+        return {"value": value, "low": low, "high": high}
+
+    systems = [
+        {
+            "system": system,
+            "address": f"#{_address(system)}" if _address(system) else None,
+            "rank": ranks.get(_column(data, system)),
+            "attacks": [
+                {"attack": r["title"], "best": r["is_best"], **number(r, float(r["of_present"]))}
+                for r in of_system
+            ],
+            "utility": {
+                m: number(of[system], float(of[system]["value"]))
+                for m, of in beside.items()
+                if system in of
+            },
+        }
+        for system, of_system in attack_rows(data).items()
+    ]
+    plain = {
+        "format": 1,
+        "title": title,
+        "protocol": data.protocol.name,
+        "split": data.main_split,
+        "metric": data.protocol.eer,
+        "answer": answer_sentence(data),
+        "cautions": [*cautions],
+        "systems": systems,
+    }
+    return f"{json.dumps(plain, indent=1, ensure_ascii=False)}\n"
+
+
+def _address(system: str) -> str:
+    """Return the anchor of a system in the report."""
+    return "" if system == UNPROTECTED else "-".join(system.split())

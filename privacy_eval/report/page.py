@@ -158,7 +158,9 @@ def report_page(title: str, sections: Sequence[Section], front: Front | None = N
     anchors = {"answer", "details", "legend", "about"}
     anchors |= {*re.findall(r' id="([^"]*)"', front.picture if front else "")}
     written = [_section(section, 2, anchors) for section in sections]
+    first = _front(front) if front else Markup()
     links = [("answer", "Answer")] if front else []
+    links += [("details", _DETAILS)] * ('id="details"' in first)
     links += [(anchor, s.title) for (anchor, _), s in zip(written, sections, strict=True)]
     legend, about = _legend(sections, front), _about(front)
     links += [("legend", _LEGEND)] * bool(legend) + [("about", _ABOUT)] * bool(about)
@@ -166,7 +168,7 @@ def report_page(title: str, sections: Sequence[Section], front: Front | None = N
     contents = tag("details", tag("summary", "Contents"), tag("ul", *items), open="open")
     parts = [
         tag("h1", title),
-        *([_front(front)] if front else []),
+        first,
         *(text for _, text in written),
         legend,
         about,

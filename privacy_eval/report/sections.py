@@ -98,6 +98,7 @@ def report_sections(
         of_systems.append((f"System {data.evaluations[system, folder]}", own))
         tables += own
     drawn = _drawn(data, figures) if figures is not None else []
+    drawn = [p for p in drawn if p.path is None or p.path.stem != ANSWER.lower()]  # the page has it
     drawn += _curves(data) if is_usable("matplotlib", "report") else ()
     notes = cautions(data)
     disclosed = data.disclosed.sentences() if data.disclosed else {}

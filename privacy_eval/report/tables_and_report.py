@@ -210,9 +210,11 @@ def report_product(
     """
     begin = begin or (lambda *_: None)
     added = sorted((*of_wings("sections"), *of_wings("figures")))
+    beside = (out.with_name(f"{out.stem}.answer.json"),) * publication.public
 
     def make(*_: object) -> Content:
         from ..numbers.report_data import read_report_data
+        from .answer import answer_json
         from .page import report_page
         from .sections import report_sections
 
@@ -224,6 +226,8 @@ def report_product(
         begin(2, 3, f"{out.name}: the page")
         title = publication.title or f"{data.protocol.title}: evaluation of voice anonymization"
         content = {out: report_page(title, sections, publication.front(front)).encode()}
+        if publication.public:
+            content[beside[0]] = answer_json(data, title, front.cautions).encode()
         begin(3, 3, out.name)
         return Content(content, remarks=tuple(remarks), notes=data.missing_arrays)
 
@@ -231,7 +235,7 @@ def report_product(
         str(out),
         out.parent,
         out.with_name(f".{out.name}{NOTE}"),
-        (out,),
+        (out, *beside),
         lambda _: {},
         make,
         subject={
