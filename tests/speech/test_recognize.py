@@ -66,6 +66,7 @@ def run(tree: Path, verb: str, *more: object) -> Run:
 COMMAND = f"{sys.executable} recognize.py {{in}} {{out}}"
 
 
+@pytest.mark.wing("utility")
 def test_transcripts_of_a_tree_reach_its_word_error_rates(tree: Path) -> None:
     """The last word of every utterance of anonymized speech is deleted."""
     done = run(tree, "recognize", "--recognizer", COMMAND)
@@ -122,6 +123,7 @@ def _recognition() -> dict[str, object]:
     return plain
 
 
+@pytest.mark.wing("utility")
 def test_one_data_folder(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree)
     data = ("--data", "data/libri_dev_asr_B1", "--out", "asr")
@@ -135,6 +137,7 @@ def test_one_data_folder(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refused(cli("recognize", *data, "--recognizer", COMMAND), "no speech")
 
 
+@pytest.mark.wing("utility")
 def test_a_tree_of_2020_whose_protocol_names_the_recognizer(tmp_path: Path) -> None:
     """As docs/recognizers.md has it; the challenge's own protocol has no place for transcripts."""
     root = tmp_path / "tree"

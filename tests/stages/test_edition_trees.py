@@ -234,6 +234,7 @@ def test_four_languages_with_an_attacker_each(tree: Path) -> None:
     assert found == rows and len(rows) == 48
 
 
+@pytest.mark.wing("utility")
 @pytest.mark.parametrize("tree", list(EDITIONS), indirect=True)
 def test_word_errors_of_transcripts(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the challenge's `wer`, its numbers; with it, intervals besides."""
@@ -303,6 +304,7 @@ def test_transcripts_without_the_wing_that_counts_their_words(
     assert "of a stage that is not installed: recognition" in left_out
 
 
+@pytest.mark.wing("utility")
 def test_empty_hypotheses_count_as_the_variant_of_the_tree(tree: Path) -> None:
     """The challenge's script counts an empty hypothesis as a word: as a substitution."""
     (tree / "exact.yaml").write_text("extends: vpc2024\nvariant: exact\n")
@@ -468,6 +470,7 @@ def test_damaged_tables_are_named(tree: Path) -> None:
     assert "results_folds_toy.csv" in done.err
 
 
+@pytest.mark.wing("utility")
 @pytest.mark.parametrize(
     "errors", ["0 / 1, 0 ins, 0 del, 0 sub", "0 / {words}, 0 ins, 0 del, 0 sub"]
 )
@@ -506,6 +509,7 @@ def test_word_counts_are_compared_with_those_of_other_sets(tree: Path) -> None:
     assert "ASR-libri_dev_asr_toy" in {r.condition.name for r in rows}
 
 
+@pytest.mark.wing("utility")
 def test_damaged_transcripts_leave_out_their_rate(tree: Path) -> None:
     """Else a team could keep a rate from being compared with them."""
     pytest.importorskip("kaldialign", reason="the extra wer is not installed")

@@ -295,6 +295,7 @@ def in_tree(tree: Path) -> tuple[object, ...]:
     return ("--tree", tree, "--results", "exp", "--conf", "g.yaml", "--out", "out")
 
 
+@pytest.mark.wing("utility")
 def test_word_errors_of_groups_are_those_of_their_transcripts(words: Path, tmp_path: Path) -> None:
     results = read_results(words / "out/results.json")
     label_of = dict(line.split(",") for line in lines_of(words / "data/g.csv"))
@@ -320,6 +321,7 @@ def test_word_errors_of_groups_are_those_of_their_transcripts(words: Path, tmp_p
             assert ("low" in row) == (row["n_speakers"] > 3)
 
 
+@pytest.mark.wing("utility")
 @pytest.mark.wing("disclosure")
 def test_word_errors_reach_csv_tables_report_and_gate(words: Path) -> None:
     pytest.importorskip("kaldialign", reason="the extra wer is not installed")
@@ -353,6 +355,7 @@ def test_word_errors_reach_csv_tables_report_and_gate(words: Path) -> None:
     assert "within" not in whole["of"]
 
 
+@pytest.mark.wing("utility")
 def test_word_errors_follow_the_labels(words: Path, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     shutil.copytree(words, tree)
