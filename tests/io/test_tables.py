@@ -237,6 +237,7 @@ def test_measures_that_are_refused(tmp_path: Path, text: str, message: str) -> N
         read_measures(write(tmp_path / "m.csv", text))
 
 
+@pytest.mark.wing("utility")
 def test_the_column_of_ids_is_said(tmp_path: Path) -> None:
     done = cli("measures", "--file", write(tmp_path / "m.csv", ",file,mos\n0,u1,3\n1,u2,4\n"))
     assert "utterances by the column 'file'" in done.err
