@@ -212,6 +212,8 @@ def _front(front: Front) -> Markup:
         if front.cautions
         else "",
     ]
+    if not (front.answer or front.picture):
+        return tag("section", *parts, *details, id="answer")
     folded = tag("details", tag("summary", tag("h2", _DETAILS)), *details)
     shown = tag("section", folded, id="details") if any(details) else Markup()
     return join([tag("section", *parts, id="answer"), shown])

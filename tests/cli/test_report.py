@@ -872,7 +872,7 @@ def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path:
     drawn_inline = {n for n in curves if not n.startswith("ece-prior")}
     assert {captions[n] for n in drawn_inline} <= set(page.texts["Curves"])
     assert "tab-comparison_asv_dev" in page.tables["Systems side by side"]
-    assert page.tables["Answer"] == ["tab-ranking_eer_lazy-informed_dev", "tab-summary"]
+    assert page.tables[ANSWER[1]] == ["tab-ranking_eer_lazy-informed_dev", "tab-summary"]
     assert page.tables[VARIANTS] == ["tab-0-variants"]
     assert page.tables[LEAST] == ["tab-0-speakers"]
     assert {"Speaker verification, dev. set", "Linkability"} <= set(page.texts[OWN])
@@ -1021,7 +1021,7 @@ def test_a_report_without_figures_and_other_systems(
     page = Page((tmp_path / "two.html").read_text())
     two = ("Systems side by side", "System B1", "System B2")
     assert page.titles == [*ANSWER, *two, MADE, *FOOT]
-    assert any("Original speech differs" in text for text in page.texts["Answer"])
+    assert any("Original speech differs" in text for text in page.texts[ANSWER[1]])
 
 
 def test_systems_and_results_folders_of_one_name_are_all_reported(tmp_path: Path) -> None:

@@ -174,7 +174,11 @@ def test_sentences_are_of_the_largest_group_that_all_sets_have() -> None:
                      n_enrolled=10, n_tests=100)  # fmt: skip
     sentence, _ = identification_sentences(rates_of(results(record(one), smaller)))
     # (300 * 0.34 + 100 * 0.1) / 400
-    assert "group of 10" in sentence and " 28 % of the time; chance is 10 %" in sentence
+    assert (
+        "group of 10" in sentence
+        and " 28 % of the time." in sentence
+        and "chance is 10 %" in sentence
+    )
 
 
 BOUNDS = ((0.8, 0.95), (0.6, 0.8), (0.3, 0.38), (0.1, 0.3))
@@ -248,7 +252,7 @@ def test_tests_in_two_trial_sets_are_counted_once(how: str) -> None:
     data = ReportData(Results(protocol, identification=records))
     (rates,) = Rates(data).identified.values()
     assert rates["n_tests"] == 50 and interval_of(rates) == pytest.approx(BOUNDS[-1])
-    assert "(50 tests, " in identification_sentences(Rates(data))[0]
+    assert "There were 50 tests, " in identification_sentences(Rates(data))[0]
     ((_, answers),) = front(ReportData(data.results, cells_from_results(data.results))).answers
     (worst,) = (s for s in answers if s.startswith("Worst protected"))
     assert "worst of 16 results" in worst
@@ -284,7 +288,7 @@ def test_some_ties_widen_what_chance_gives() -> None:
     compared = record(of["ignorant"], speakers=one), record(of["lazy-informed"], speakers=other)
     table = declared_table(results(*compared), "identification_speakers")
     assert [row[4] for row in table.rows] == ["4 speakers alike", "s0", "s1", "s2"]
-    assert any("by chance it would be 34 %" in note for note in table.notes)
+    assert any("By chance it would be 34 %" in note for note in table.notes)
     most = replace(compared[0], speakers=alike(*[1.0] * 6, *[0.5] * 4))
     notes = declared_table(results(most, compared[1]), "identification_speakers").notes
     assert not any("chance it would" in note or "Jaccard" in note for note in notes)
@@ -302,7 +306,7 @@ def test_singling_out_in_words_table_and_figure() -> None:
         record(of["lazy-informed"], singling_out=refused),
     )
     ignorant, lazy, *_ = identification_sentences(rates_of(made))
-    assert "8 voices" in ignorant and " 50 % of the time" in ignorant and " 39 %" in ignorant
+    assert "8 voices" in ignorant and " 50 % of the searches" in ignorant and " 39 %" in ignorant
     assert "voices" not in lazy
     table = declared_table(made, "identification_singling_out")
     assert [row[3:] for row in table.rows] == [("8", "75.0", "50.0")]
@@ -369,7 +373,7 @@ def test_figures_have_bands_and_a_dot_per_speaker(tmp_path: Path) -> None:
     assert band.y.tolist() == pytest.approx([95, 80, 40, 30])
     assert band.base is not None and band.base.tolist() == pytest.approx([80, 60, 30, 10])
     assert dots.name.startswith("identification_speakers")
-    assert "group of 10" in dots.caption
+    assert "highest among 10" in dots.caption
     own, original, chance = dots.plot.curves
     assert own.marker_points[:, 1].tolist() == pytest.approx([100 * s.linkage for s in SPEAKERS])
     assert original.name == "Orig"
