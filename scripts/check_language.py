@@ -53,6 +53,9 @@ RULES: Mapping[str, Callable[[str], bool]] = {
     "home-made words": lambda text: bool(_HOME_MADE.search(text)),
 }
 
+#: By how many sentences a count may exceed its limit where what is said depends on drawn numbers.
+_DRAWN = {"report": 4, "statement": 2}
+
 _END = re.compile(r"(?<=[.!?])[)\"”]?\s+(?=[\"“(\[]?[A-Z0-9`*])")
 #: Their full stop ends no sentence.
 _ABBREVIATED = re.compile(r"\b(e\.g|i\.e|cf|vs|et al|Fig|Eq|No|dev|approx)\.")
@@ -206,7 +209,7 @@ def main() -> int:
         f'see scripts/check_language.py --list "{part}"'
         for part, of in counts.items()
         for rule, n in of.items()
-        if n > limits[part][rule]
+        if n > limits[part][rule] + _DRAWN.get(part, 0)
     ]
     print("\n".join(above), file=sys.stderr)
     return 1 if above else 0

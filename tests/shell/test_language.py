@@ -65,15 +65,15 @@ def test_a_rise_fails_and_names_its_part(
     found = [PLAIN, "One, 2, 3 and 4 are the numbers."]
     limits = tmp_path / "limits.json"
     monkeypatch.setattr(language, "LIMITS", limits)
-    monkeypatch.setattr(language, "parts", lambda _: {"report": found})
+    monkeypatch.setattr(language, "parts", lambda _: {"docs": found})
     monkeypatch.setattr("sys.argv", ["check_language.py", "--demo", str(tmp_path), "--store"])
     assert language.main() == 0
     monkeypatch.setattr("sys.argv", ["check_language.py", "--demo", str(tmp_path)])
     assert language.main() == 0
     found.append("Two, 3, 4 and 5 are the numbers.")
     assert language.main() == 1
-    assert "report" in (told := capsys.readouterr().err) and "over 2 numbers" in told
+    assert "docs" in (told := capsys.readouterr().err) and "over 2 numbers" in told
     # A limit never rises.
     monkeypatch.setattr("sys.argv", ["check_language.py", "--demo", str(tmp_path), "--store"])
     assert language.main() == 0
-    assert json.loads(limits.read_text())["report"]["over 2 numbers"] == 1
+    assert json.loads(limits.read_text())["docs"]["over 2 numbers"] == 1
