@@ -28,7 +28,7 @@ whole commands, from files to results, with the exponent from one size to the ne
 they use the package that this script imports.
 
 --check measures the shorter rows, best of five turns of both sides, and those that fail up to five
-times more, with a pause, on data made anew.
+times more, with a pause, on fresh data.
 It exits with 1 where a ratio exceeds 1.25 times that of recipes/bench/ratios.json. --check --store
 writes lower ratios, and those of new rows, into that file. To let a ratio rise, edit the file, and
 give the reason in the commit.

@@ -18,7 +18,8 @@ from ..numbers.cells import interval_of, system_column
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..report.attackers_in_words import attackers_in_words, corrected_words
-from ..report.first_screen import attacker, not_evaluated_attacks
+from ..report.cautions import not_evaluated_attacks
+from ..report.first_screen import attacker
 from ..report.groups_in_words import privacy_sentences
 from ..report.markup import Markup, join, tag
 from ..report.notes import front_notes
@@ -252,10 +253,10 @@ def _errors(data: ReportData, system: str) -> Iterator[str]:
         best = f"the best of {len(tried.compared)} attackers ({lowest['phrase']})"
     text = f"{lowest['printed']} % of cases {_bounds(data, interval_of(lowest))}".rstrip()
     original = data.original_eer["printed"]
-    without = f" with unprotected speech in {original} %," if original else ""
+    without = f" in {original} % with unprotected speech, and" if original else ""
     yield (
         f"{system}: is a recording of a given person? {best[:1].upper()}{best[1:]} errs in {text}. "
-        f"It would be{without} by guessing in 50 %."
+        f"It errs{without} by guessing in 50 %."
     )
     if tried is not None and (corrected := corrected_words(tried)):
         yield f"{system}: the same, {corrected}."

@@ -38,7 +38,8 @@ def attack_rows(data: ReportData) -> dict[str, list[Row]]:
     """Return the mean EERs of the main split by system, original speech first.
 
     Each row is one attack with a `title`, and `is_best` where it has the lowest EER of the system.
-    Systems stand in the order of their rank, published ones only where nothing else was evaluated.
+    Evaluated systems stand in the order of their rank; where there are none, published ones in
+    that of their source.
     """
     protocol, split = data.protocol, data.main_split
     models = [a for a in protocol.attack_models if not a.is_original]
@@ -213,18 +214,19 @@ def answer_sentence(data: ReportData) -> str:
     if len(order) == 1:
         return f"On {first}, {errs}; guessing errs in 50 %."
     second, _ = order[1]
-    by_best = max((s for s, _ in order), key=lambda s: percent(best[s] or {}))
-    average = data.protocol.average_attack
+    average, both = data.protocol.average_attack, f"{errs}, against {_whole(best[second])}"
+    attacks = {s: {r["title"] for r in of} for s, of in rows.items()}
+    alike = [s for s, _ in order if attacks[s] == attacks[first]]
+    by_best = max(alike, key=lambda s: percent(best[s] or {}))
     if by_best != first:
         return (
             f"It depends on the attack: against the best one, {by_best} protects better; against "
             f"the {average.phrase} one, {first} does."
         )
-    following = of_first.get("next")
-    is_next = following is not None and names.get(following["against"]) == second
-    tested = is_next and not (following or {}).get("too_few")
-    both = f"{errs}, against {_whole(best[second])}"
-    if following is None or not tested:
+    if second not in alike:
+        return f"{first} and {second} faced different attacks: {both}."
+    following = of_first.get("next") or {}
+    if names.get(following.get("against", "")) != second or following["too_few"]:
         return f"Whether {first} protects better than {second} is untested: {both}."
     if not following["better"]:
         return f"{first} and {second} do not certainly differ: {both}."

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from ..choices import LEAST_SPEAKERS
 from ..metrics import CAVEATS
 from ..metrics.caveats import (
+    CONSTANT,
     INCOMPLETE,
+    INVERTED,
     INVERTED_ORIGINAL,
     RAW_SPEECH,
     SAME_SCORES,
@@ -16,7 +18,7 @@ from ..metrics.caveats import (
     WEAK_ATTACKER,
 )
 from ..numbers.report_data import ReportData
-from ..protocol.protocol import ANONYMIZED
+from ..protocol.protocol import ANONYMIZED, AttackModel
 from ..results.record_caveats import shared_scores
 from ..results.signature import network_notes, pseudo_voice, voices_of
 
@@ -27,8 +29,8 @@ ENOUGH_SPEAKERS = 40
 _SENTENCES = {
     RAW_SPEECH: "Original speech is left in the anonymized audio: anonymize the system again.",
     INVERTED_ORIGINAL: "Scores of original speech are implausible: check its labels and files.",
-    "inverted": "An EER is far above guessing: check for swapped labels or distances.",
-    "constant": "Nearly all scores are equal: check the vectors.",
+    INVERTED: "An EER is far above guessing: check for swapped labels or distances.",
+    CONSTANT: "Nearly all scores are equal: check the vectors.",
     "constant_trials": "All trials have the same vector: check the anonymized speech.",
     "constant_enrolled": "All enrolled speakers have the same vector: check the enrollment.",
     SAME_SCORES: "Two systems have the same scores: check the score files, or use --confirm.",
@@ -59,9 +61,7 @@ def front_cautions(data: ReportData) -> Iterator[str]:
         yield "The words alone identify speakers better than a voice attack: anonymize words, too."
     if any(row.weaker["spectrum"] or row.weaker["variant"] for row in data.tried.values()):
         yield "A simpler attack is stronger than the challenge's: report the best attack."
-    models = {r.condition.attack_model for r in (*results.verification, *data.others)}
-    absent = [a for a in data.protocol.attack_models if a.id not in models and not a.is_original]
-    if any(a.asv_model == ANONYMIZED for a in absent) and results.systems:
+    if results.systems and any(a.asv_model == ANONYMIZED for a in not_evaluated_attacks(data)):
         yield (
             "No attack was trained on anonymized speech: a trained one may be stronger, so add "
             "it in stage 5."
@@ -86,3 +86,10 @@ def front_cautions(data: ReportData) -> Iterator[str]:
         or data.cells.notes
     ):
         yield "Some values are missing or must not be compared: read all cautions below."
+
+
+def not_evaluated_attacks(data: ReportData) -> list[AttackModel]:
+    """List the attack models of the protocol without values."""
+    present = {r.condition.attack_model for r in (*data.results.verification, *data.others)}
+    models = data.protocol.attack_models
+    return [one for one in models if one.id not in present and not one.is_original]

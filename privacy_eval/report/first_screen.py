@@ -20,7 +20,7 @@ from ..tree.conditions import Condition
 from ..version import __version__
 from .answer import answer_picture, answer_sentence
 from .attackers_in_words import AttackersInWords, attackers_in_words
-from .cautions import front_cautions
+from .cautions import front_cautions, not_evaluated_attacks
 from .notes import averaged_text, front_notes, interval_notes, voice_sentence
 from .page import Front
 
@@ -431,13 +431,6 @@ def _what_runs(attack: AttackModel, data: ReportData) -> str:
     ids = ",".join(a.id for a in data.protocol.attackers if a.attack_model == attack.id)
     how = f" (with training speech of other speakers, stage 5 tries it: --attackers {ids})"
     return how * bool(ids)
-
-
-def not_evaluated_attacks(data: ReportData) -> list[AttackModel]:
-    """List the attack models of the protocol without values."""
-    present = {r.condition.attack_model for r in (*data.results.verification, *data.others)}
-    models = data.protocol.attack_models
-    return [one for one in models if one.id not in present and not one.is_original]
 
 
 def _words(data: ReportData) -> Iterator[tuple[str, str]]:

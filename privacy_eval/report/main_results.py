@@ -21,6 +21,7 @@ from ..numbers.means import UTILITY, averaged_conditions, least_p_value, size_of
 from ..numbers.rankings import Ranking
 from ..numbers.report_data import ReportData
 from ..results.measurements import Measurements, Row
+from .answer import UNPROTECTED
 from .attackers_in_words import (
     LIKE_LOWEST,
     PARTIAL,
@@ -55,7 +56,7 @@ def attackers_table(data: ReportData) -> Table | None:
     for split in dict.fromkeys(row.split for row in rows):
         of_split = [row for row in rows if row.split == split]
         if original := _original(of_split, data):
-            add("Original speech", split, original)
+            add(UNPROTECTED, split, original)
         for row in of_split:
             corrected = {"corrected": row.corrected_text} if row.corrected_text else {}
             add(row.system, split, _eers(row), row.lowest_title, **corrected)
@@ -198,7 +199,7 @@ def _cells(
 ) -> Iterator[Row]:
     """Yield the cells of an attack model."""
     model = attack["model"]
-    original = ("Original speech", ""), (attack["system"], model.title)
+    original = (UNPROTECTED, ""), (attack["system"], model.title)
     system, title = original[not model.is_original]
     of = {
         "system": system,
