@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..metrics import describe
 from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
+from ..numbers.means import difference, is_paired
 from ..numbers.report_data import ReportData
 from ..results.measurements import Row
 from .markup import Markup, join, tag
@@ -118,11 +119,11 @@ def answer_picture(data: ReportData, named: Mapping[str, Mapping[str, str]]) -> 
     ]
     body = []
     for system, of_system in rows.items():
-        best = next((row["printed"] for row in of_system if row["is_best"]), "")
+        best = next((row for row in of_system if row["is_best"]), None)
         cells = [
             tag("th", system, class_="l", scope="row", title=system),
             _strip(system, of_system, number_of, data),
-            tag("td", f"{best} %" if best else "n/a", data_head=_BEST),
+            _best(best, system),
             *(tag("td", of.get(system, ""), data_head=title) for title, of in named.items()),
             *(_cost(of.get(system), metric) for metric, of in beside.items()),
         ]
@@ -138,7 +139,7 @@ def answer_picture(data: ReportData, named: Mapping[str, Mapping[str, str]]) -> 
 
 def _ticks() -> Markup:
     """Write the scale of the axis."""
-    labels = {0: "0 identified", 50: "guessing 50"}
+    labels = {0: "0 identified", 50: "50 guessing"}
     ticks = (
         tag("span", labels.get(value, str(value)), style=f"left:{2 * value}%", class_=name)
         for value, name in zip(range(0, 51, 10), ("first", *[None] * 4, "last"), strict=True)
@@ -190,6 +191,14 @@ def described(system: str, row: Row) -> str:
     return f"{system}, {row['title']}{best}: {value}; {sets}"
 
 
+def _best(row: Row | None, system: str) -> Markup:
+    """Write the cell of the best attack: its EER, and which attack it is."""
+    if row is None:
+        return tag("td", "n/a", data_head=_BEST)
+    name = [tag("small", row["title"]), " "] * (system != UNPROTECTED)
+    return tag("td", *name, f"{row['printed']} %", data_head=_BEST)
+
+
 def _cost(row: Row | None, metric: str) -> Markup:
     """Write a cell of utility, with its interval for those who point at it."""
     if row is None:
@@ -206,34 +215,48 @@ def answer_sentence(data: ReportData) -> str:
     ranked = [r for r in ranking.ranked if r["system"] in ranking.own or not ranking.own]
     names = {_column(data, s): s for s in _systems(data)}
     best = {s: next((r for r in of if r["is_best"]), None) for s, of in rows.items()}
-    order = [(names[r["system"]], r) for r in ranked if best.get(names.get(r["system"], ""))]
-    if not order:
+    means = {s: r for r in ranked if best.get(s := names.get(r["system"], ""))}
+    if not means:
         return ""
-    first, of_first = order[0]
+    average, order = data.protocol.average_attack, [*means]
+    attacks = {s: {r["title"] for r in of} for s, of in rows.items()}
+    alike = [s for s in order if attacks[s] == attacks[order[0]]]
+    first, *others = sorted(alike, key=lambda s: -percent(best[s] or {}))
     errs = f"the best attack errs in {_whole(best[first])} of its decisions"
     if len(order) == 1:
         return f"On {first}, {errs}; guessing errs in 50 %."
-    second, _ = order[1]
-    average, both = data.protocol.average_attack, f"{errs}, against {_whole(best[second])}"
-    attacks = {s: {r["title"] for r in of} for s, of in rows.items()}
-    alike = [s for s, _ in order if attacks[s] == attacks[first]]
-    by_best = max(alike, key=lambda s: percent(best[s] or {}))
-    if by_best != first:
-        return (
-            f"It depends on the attack: against the best one, {by_best} protects better; against "
-            f"the {average.phrase} one, {first} does."
-        )
-    if second not in alike:
-        return f"{first} and {second} faced different attacks: {both}."
-    following = of_first.get("next") or {}
-    if names.get(following.get("against", "")) != second or following["too_few"]:
+    if order[1] not in alike:
+        both = f"{errs}, against {_whole(best[order[1]])}"
+        return f"{first} and {order[1]} faced different attacks: {both}."
+    # By the average attack another one may lead.
+    second = others[0] if first == order[0] else order[0]
+    both = f"{errs}, against {_whole(best[second])}"
+    tested = _tested(best[first], best[second])
+    if first != order[0]:
+        tests = tested, _tested(means[second], means[first])
+        if all(test is None or test["better"] for test in tests):
+            how = "seems to protect" if None in tests else "protects"
+            return (
+                f"{first} {how} better against the best attack ({_whole(best[first])} errors, "
+                f"{second} {_whole(best[second])}), but {second} against the {average.phrase} one."
+            )
+    if tested is None:
         return f"Whether {first} protects better than {second} is untested: {both}."
-    if not following["better"]:
+    if tested["too_few"]:
+        return f"Too few {tested['too_few']} to rank {first} above {second}: {both}."
+    if not tested["better"]:
         return f"{first} and {second} do not certainly differ: {both}."
     titles = {(best[s] or {}).get("title") for s in (first, second)}
     how = "protects" if titles == {average.title} else "seems to protect"
-    than = f"better than {second}" if len(order) == 2 else "best"
+    than = f"better than {second}" if len(order) == 2 or second != others[0] else "best"
     return f"{first} {how} speakers {than}: {both}{f' on {second}' * (len(order) > 2)}."
+
+
+def _tested(one: Row | None, other: Row | None) -> Row | None:
+    """Compare the EERs of two systems, higher ones better; None if they are not paired."""
+    if one is None or other is None or not is_paired(one, other):
+        return None
+    return difference(one, other, named=other["system"])
 
 
 def _whole(row: Row | None) -> str:

@@ -58,7 +58,7 @@ def front_cautions(data: ReportData) -> Iterator[str]:
             f"{ENOUGH_SPEAKERS}."
         )
     if any(row.weaker["words"] for row in data.tried.values()):
-        yield "The words alone identify speakers better than a voice attack: anonymize words, too."
+        yield "The words alone identify speakers better than a voice attack: anonymize words."
     if any(row.weaker["spectrum"] or row.weaker["variant"] for row in data.tried.values()):
         yield "A simpler attack is stronger than the challenge's: report the best attack."
     if results.systems and any(a.asv_model == ANONYMIZED for a in not_evaluated_attacks(data)):
@@ -75,6 +75,8 @@ def front_cautions(data: ReportData) -> Iterator[str]:
         yield "The encoder is not the challenge's: do not compare these EERs with published ones."
     if data.unsigned:
         yield "Results were made or edited elsewhere: compute them again before you rely on them."
+    if results.systems and data.main_ranking.ranked and not data.main_ranking.replicates:
+        yield "Without intervals no difference is certain: evaluate again with --bootstrap 1000."
     if data.narrow_intervals:
         yield "Intervals are too narrow: evaluate again with more bootstrap replicates."
     others = found - {*_SENTENCES} & {key for key, of in CAVEATS.items() if not of.ranked}
