@@ -198,10 +198,16 @@ class Disclosed(Rates):
             if (worst := self.worst_protected[system]) is not None:
                 least[system] = f"{worst['speaker']}: {_tests(worst)}"
         sizes = {row["gallery"] for row in most.values()}
-        head = f"Named among {min(sizes)}" if len(sizes) == 1 else "Named in a group"
+        head = "Named in a group"
+        if len(sizes) == 1:
+            head = f"Named among {min(sizes)} (guessing {100 / min(sizes):.0f} %)"
         of_group = " of {} people" * (len(sizes) > 1)
         named = {s: _tests(row) + of_group.format(row["gallery"]) for s, row in most.items()}
-        return {title: of for title, of in ((head, named), ("Least protected", least)) if of}
+        return {
+            title: of
+            for title, of in ((head, named), ("Least protected speaker: named in", least))
+            if of
+        }
 
     def sentences(self) -> Mapping[str, Sequence[str]]:
         """Return the sentences of the sections."""

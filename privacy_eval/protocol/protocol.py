@@ -100,6 +100,16 @@ def _within_sentence(title: str) -> str:
     return title[:1].lower() + title[1:] if word[1:].islower() else title
 
 
+#: Knowledge of the attacker, by enrollment speech, trial speech and training speech.
+_KNOWLEDGE = {
+    (ORIGINAL, ORIGINAL, ORIGINAL): "who has original speech to recognize",
+    (ORIGINAL, ANONYMIZED, ORIGINAL): "who does not know of the anonymization",
+    (ANONYMIZED, ANONYMIZED, ORIGINAL): "who anonymizes too",
+    (ANONYMIZED, ANONYMIZED, ANONYMIZED): "who anonymizes too, and trains on anonymized speech",
+    (ORIGINAL, ANONYMIZED, ANONYMIZED): "who trains on anonymized speech",
+}
+
+
 @dataclass(frozen=True)
 class AttackModel:
     """Enrollment and trial speech of an attack, and the training speech of its ASV model."""
@@ -119,6 +129,12 @@ class AttackModel:
     def is_original(self) -> bool:
         """Whether enrollment and trial speech are original: the reference."""
         return self.enrollment == self.trial == ORIGINAL
+
+    @property
+    def knowledge(self) -> str:
+        """What the attacker knows, in words that follow "an attacker"."""
+        other = f"with {self.enrollment} enrollment, {self.trial} trials, {self.asv_model} model"
+        return _KNOWLEDGE.get((self.enrollment, self.trial, self.asv_model), other)
 
 
 @dataclass(frozen=True)

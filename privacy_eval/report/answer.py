@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..choices import LEAST_SPEAKERS, LEVEL
 from ..metrics import describe
 from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
 from ..numbers.means import difference, is_paired
@@ -39,8 +40,8 @@ def attack_rows(data: ReportData) -> dict[str, list[Row]]:
     """Return the mean EERs of the main split by system, original speech first.
 
     Each row is one attack with a `title`, and `is_best` where it has the lowest EER of the system.
-    Evaluated systems stand in the order of their rank; where there are none, published ones in
-    that of their source.
+    Evaluated systems stand in the order of these EERs, and of their rank; where there are none,
+    published ones in that of their source.
     """
     protocol, split = data.protocol, data.main_split
     models = [a for a in protocol.attack_models if not a.is_original]
@@ -51,7 +52,12 @@ def attack_rows(data: ReportData) -> dict[str, list[Row]]:
     for system in _systems(data):
         tried = data.tried.get((system, split))
         own: Iterable[Row] = (
-            {**means.of(protocol.eer, model.id, split, _column(data, system)), "title": model.title}
+            {
+                **means.of(protocol.eer, model.id, split, _column(data, system)),
+                "title": model.title,
+                "model": model,
+                "attacker": protocol.own_attacker,
+            }
             for model in models
         )
         rows[system] = list(own if tried is None else tried.attackers)
@@ -61,7 +67,16 @@ def attack_rows(data: ReportData) -> dict[str, list[Row]]:
         compared = data.tried[system, split].compared if (system, split) in data.tried else valid
         lowest = min((row["of_present"] for row in compared), default=None)
         found[system] = [{**r, "is_best": r["of_present"] == lowest} for r in valid]
-    return {s: of for s, of in found.items() if of or s != UNPROTECTED}
+    kept = {s: of for s, of in found.items() if of or s != UNPROTECTED}
+    if not data.results.systems:
+        return kept
+    lowest = {s: percent(best_attack(of) or {"of_present": 0}) for s, of in kept.items()}
+    return dict(sorted(kept.items(), key=lambda of: (of[0] != UNPROTECTED, -lowest[of[0]])))
+
+
+def best_attack(rows: Sequence[Row]) -> Row | None:
+    """Return the attack with the lowest EER."""
+    return next((row for row in rows if row["is_best"]), None)
 
 
 def costs(data: ReportData) -> dict[str, dict[str, Row]]:
@@ -85,6 +100,14 @@ def _systems(data: ReportData) -> Sequence[str]:
 
 def _column(data: ReportData, system: str) -> str:
     return system_column(system) if data.results.systems else system
+
+
+def ranks(data: ReportData) -> dict[str, dict[str, str]]:
+    """Return the column of ranks among three systems or more."""
+    average, names = data.protocol.average_attack, {_column(data, s): s for s in _systems(data)}
+    ranked = [names[r["system"]] for r in data.main_ranking.ranked if r["system"] in names]
+    of = {system: str(number) for number, system in enumerate(ranked, start=1)}
+    return {f"Rank ({average.phrase})": of} if len(of) > 2 else {}
 
 
 def shapes(rows: Mapping[str, Sequence[Row]]) -> dict[str, int]:
@@ -111,7 +134,11 @@ def answer_picture(data: ReportData, named: Mapping[str, Mapping[str, str]]) -> 
     heads = [
         tag("th", "System", class_="l", scope="col"),
         tag(
-            "th", f"Errors of each attack ({eer.name}, %)", _ticks(), class_="l strip", scope="col"
+            "th",
+            f"Errors of each attack ({eer.name}, %; more is better)",
+            _ticks(),
+            class_="l strip",
+            scope="col",
         ),
         tag("th", _BEST, scope="col"),
         *(tag("th", title, scope="col") for title in named),
@@ -119,7 +146,7 @@ def answer_picture(data: ReportData, named: Mapping[str, Mapping[str, str]]) -> 
     ]
     body = []
     for system, of_system in rows.items():
-        best = next((row for row in of_system if row["is_best"]), None)
+        best = best_attack(of_system)
         cells = [
             tag("th", system, class_="l", scope="row", title=system),
             _strip(system, of_system, number_of, data),
@@ -128,13 +155,28 @@ def answer_picture(data: ReportData, named: Mapping[str, Mapping[str, str]]) -> 
             *(_cost(of.get(system), metric) for metric, of in beside.items()),
         ]
         body.append(tag("tr", *cells, id=_address(system)))
+    every = [row for of in rows.values() for row in of]
     legend = [
-        tag("li", tag("span", class_=f"mark s{number % _SHAPES}", aria_hidden="true"), title)
+        tag(
+            "li",
+            tag("span", class_=f"mark s{number % _SHAPES}", aria_hidden="true"),
+            title,
+            tag("small", _knowledge(title, every, data)),
+        )
         for title, number in number_of.items()
     ]
+    if any(interval_of(row) for row in every):
+        legend.append(tag("li", tag("small", "lines: 95 % intervals")))
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body), class_="picture")
     dense = " dense" * (len(rows) > _MOST_WIDE)
     return tag("div", tag("ul", *legend, class_="attacks"), table, class_=f"answer{dense}")
+
+
+def _knowledge(title: str, rows: Sequence[Row], data: ReportData) -> str:
+    """Say what an attacker of the challenge's own knows."""
+    own = (row for row in rows if row["title"] == title and "model" in row)
+    row = next((row for row in own if row["attacker"] == data.protocol.own_attacker), None)
+    return f" {row['model'].knowledge.removeprefix('who ')}" if row is not None else ""
 
 
 def _ticks() -> Markup:
@@ -214,7 +256,7 @@ def answer_sentence(data: ReportData) -> str:
     rows, ranking = attack_rows(data), data.main_ranking
     ranked = [r for r in ranking.ranked if r["system"] in ranking.own or not ranking.own]
     names = {_column(data, s): s for s in _systems(data)}
-    best = {s: next((r for r in of if r["is_best"]), None) for s, of in rows.items()}
+    best = {s: best_attack(of) for s, of in rows.items()}
     means = {s: r for r in ranked if best.get(s := names.get(r["system"], ""))}
     if not means:
         return ""
@@ -222,41 +264,48 @@ def answer_sentence(data: ReportData) -> str:
     attacks = {s: {r["title"] for r in of} for s, of in rows.items()}
     alike = [s for s in order if attacks[s] == attacks[order[0]]]
     first, *others = sorted(alike, key=lambda s: -percent(best[s] or {}))
-    errs = f"the best attack errs in {_whole(best[first])} of its decisions"
+    errs, of_first = "the best attack errs in", _whole(best[first])
     if len(order) == 1:
-        return f"On {first}, {errs}; guessing errs in 50 %."
-    if order[1] not in alike:
-        both = f"{errs}, against {_whole(best[order[1]])}"
-        return f"{first} and {order[1]} faced different attacks: {both}."
-    # By the average attack another one may lead.
-    second = others[0] if first == order[0] else order[0]
-    both = f"{errs}, against {_whole(best[second])}"
-    tested = _tested(best[first], best[second])
+        return f"On {first}, {errs} {of_first} of its decisions; guessing errs in 50 %."
+    second = order[1]
+    if second in alike:  # by the average attack another one may lead
+        second = order[0] if first != order[0] else others[0]
+    of_second = _whole(best[second])
+    both = f"{errs} {of_first} of decisions on {first}, {of_second} on {second}"
+    if second not in alike:
+        return f"{first} and {second} faced different attacks: {both}."
+    found = _compared(rows[first], rows[second])
     if first != order[0]:
-        tests = tested, _tested(means[second], means[first])
-        if all(test is None or test["better"] for test in tests):
-            how = "seems to protect" if None in tests else "protects"
+        by_average = _compared([means[second]], [{**means[first], "is_best": True}])
+        if {found, by_average} <= {_CERTAIN, _UNTESTED}:
+            how = "certainly protects" if found == by_average == _CERTAIN else "seems"
             return (
-                f"{first} {how} better against the best attack ({_whole(best[first])} errors, "
-                f"{second} {_whole(best[second])}), but {second} against the {average.phrase} one."
+                f"{first} {how} better than {second} against the best attack "
+                f"({of_first}, {of_second} errors), but worse against the {average.phrase} one."
             )
-    if tested is None:
-        return f"Whether {first} protects better than {second} is untested: {both}."
-    if tested["too_few"]:
-        return f"Too few {tested['too_few']} to rank {first} above {second}: {both}."
-    if not tested["better"]:
-        return f"{first} and {second} do not certainly differ: {both}."
-    titles = {(best[s] or {}).get("title") for s in (first, second)}
-    how = "protects" if titles == {average.title} else "seems to protect"
-    than = f"better than {second}" if len(order) == 2 or second != others[0] else "best"
-    return f"{first} {how} speakers {than}: {both}{f' on {second}' * (len(order) > 2)}."
+    few = data.most_speakers is not None and data.most_speakers < LEAST_SPEAKERS
+    how = "protected these speakers" if few else "certainly protects"
+    said = {
+        _CERTAIN: f"{first} {how} better than {second}",
+        _UNCERTAIN: f"{first} and {second} do not certainly differ",
+        _UNTESTED: f"Untested whether {first} protects better than {second}",
+    }
+    return f"{said.get(found, f'Too few {found} to compare {first}, {second}')}: {both}."
 
 
-def _tested(one: Row | None, other: Row | None) -> Row | None:
-    """Compare the EERs of two systems, higher ones better; None if they are not paired."""
-    if one is None or other is None or not is_paired(one, other):
-        return None
-    return difference(one, other, named=other["system"])
+_CERTAIN, _UNCERTAIN, _UNTESTED = "certain", "uncertain", "untested"
+
+
+def _compared(ones: Sequence[Row], others: Sequence[Row]) -> str:
+    """Tell whether every attack on a system certainly errs more than the best one on another: or
+    what is too few for a test. The best one is chosen of several, for which p-values are
+    corrected (Bonferroni)."""
+    best, lowest = best_attack(others), min(ones, key=percent)
+    if best is None or not is_paired(lowest, best):
+        return _UNTESTED
+    tests = [difference(one, best, named="") for one in ones if is_paired(one, best)]
+    is_certain = all(t["better"] and t["p"] * len(others) < 1 - LEVEL for t in tests)
+    return tests[0]["too_few"] or (_CERTAIN if is_certain else _UNCERTAIN)
 
 
 def _whole(row: Row | None) -> str:

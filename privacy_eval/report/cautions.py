@@ -54,23 +54,24 @@ def front_cautions(data: ReportData) -> Iterator[str]:
     speakers = data.most_speakers
     if speakers is not None and speakers < LEAST_SPEAKERS:
         yield (
-            f"{speakers} speakers are too few to judge an anonymizer: use at least "
+            f"{speakers} speakers a trial set are too few to judge an anonymizer: use at least "
             f"{ENOUGH_SPEAKERS}."
         )
-    if any(row.weaker["words"] for row in data.tried.values()):
-        yield "The words alone identify speakers better than a voice attack: anonymize words."
+    if weaker := {one["phrase"] for row in data.tried.values() for one, _ in row.weaker["words"]}:
+        than = f"the {min(weaker)}" if len(weaker) == 1 else "a voice"
+        yield f"The words alone identify speakers better than {than} attack: anonymize words, too."
     if any(row.weaker["spectrum"] or row.weaker["variant"] for row in data.tried.values()):
         yield "A simpler attack is stronger than the challenge's: report the best attack."
     if results.systems and any(a.asv_model == ANONYMIZED for a in not_evaluated_attacks(data)):
         yield (
             "No attack was trained on anonymized speech: a trained one may be stronger, so add "
-            "it in stage 5."
+            "one by --attackers."
         )
     looks = {
         pseudo_voice(facts) for s in results.systems if (facts := voices_of(results, s)) is not None
     }
     if len(looks) > 1:
-        yield "Systems choose pseudo-voices by different rules: compare systems with the same rule."
+        yield "Systems choose new voices by different rules: compare systems with the same rule."
     if network_notes(results):
         yield "The encoder is not the challenge's: do not compare these EERs with published ones."
     if data.unsigned:
@@ -87,7 +88,10 @@ def front_cautions(data: ReportData) -> Iterator[str]:
         or data.cells.not_comparable
         or data.cells.notes
     ):
-        yield "Some values are missing or must not be compared: read all cautions below."
+        yield (
+            "Some values are missing or must not be compared: the cautions of "
+            '"The answer in detail" say which.'
+        )
 
 
 def not_evaluated_attacks(data: ReportData) -> list[AttackModel]:

@@ -18,7 +18,7 @@ from ..results.measurements import PRESENT, Row
 from ..results.records import Results
 from ..tree.conditions import Condition
 from ..version import __version__
-from .answer import answer_picture, answer_sentence
+from .answer import answer_picture, answer_sentence, ranks
 from .attackers_in_words import AttackersInWords, attackers_in_words
 from .cautions import front_cautions, not_evaluated_attacks
 from .notes import averaged_text, front_notes, interval_notes, voice_sentence
@@ -43,15 +43,6 @@ _CAUTIONS = 5
 
 #: Where published EERs lie, by how many ends of a system's interval they exceed.
 _PLACES = ("below its interval:", "within it (no difference shown):", "above it:")
-
-#: Knowledge of the attacker, by enrollment speech, trial speech and training speech.
-_ATTACKERS = {
-    (ORIGINAL, ORIGINAL, ORIGINAL): "who has original speech to recognize",
-    (ORIGINAL, ANONYMIZED, ORIGINAL): "who does not know of the anonymization",
-    (ANONYMIZED, ANONYMIZED, ORIGINAL): "who anonymizes too",
-    (ANONYMIZED, ANONYMIZED, ANONYMIZED): "who anonymizes too, and trains on anonymized speech",
-    (ORIGINAL, ANONYMIZED, ANONYMIZED): "who trains on anonymized speech",
-}
 
 
 def front(data: ReportData) -> Front:
@@ -92,7 +83,9 @@ def front(data: ReportData) -> Front:
         attackers=(*attackers.tried, *attackers.running),
         hints=attackers.hints,
         answer=answer_sentence(data),
-        picture=answer_picture(data, data.disclosed.columns() if data.disclosed else {}),
+        picture=answer_picture(
+            data, {**ranks(data), **(data.disclosed.columns() if data.disclosed else {})}
+        ),
         cautions=tuple(itertools.islice(front_cautions(data), _CAUTIONS)),
     )
 
@@ -409,9 +402,7 @@ def set_title(data: ReportData, condition: Condition) -> str:
 
 def attacker(attack: AttackModel) -> str:
     """Describe an attacker in words that follow "an attacker"."""
-    knowledge = (attack.enrollment, attack.trial, attack.asv_model)
-    other = f"with {attack.enrollment} enrollment, {attack.trial} trials, {attack.asv_model} model"
-    return f"{_ATTACKERS.get(knowledge, other)} ({attack.phrase})"
+    return f"{attack.knowledge} ({attack.phrase})"
 
 
 def contents(data: ReportData) -> str:

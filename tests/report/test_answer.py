@@ -34,21 +34,23 @@ def data_of(results: Results) -> ReportData:
 
 def with_tests(patch: pytest.MonkeyPatch, **differ: Any) -> None:
     """All two EERs were compared by a test."""
-    found = {"value": 0.1, "low": 0.01, "high": 0.2, "better": True, "too_few": "", **differ}
-    patch.setattr(answer, "_tested", lambda one, other: found)
+    found = {"p": 0.001, "better": True, "too_few": "", **differ}
+    patch.setattr(answer, "is_paired", lambda one, other: True)
+    patch.setattr(answer, "difference", lambda one, other, named: found)
 
 
 def words_and_numbers(sentence: str) -> tuple[int, int]:
     numbers = len(re.findall(r"(?<!\w)\d[\d.]*", sentence))
-    return len(re.findall(r"[^\W\d_]+", sentence)) + numbers, numbers
+    return len(re.findall(r"\b[^\W\d_][\w-]*", sentence)) + numbers, numbers
 
 
 @pytest.mark.parametrize(
     ("differ", "said"),
     [
-        ({}, "better than"),
+        ({}, "certainly protects better than"),
         ({"better": False}, "do not certainly differ"),
-        ({"too_few": "speakers"}, "Too few speakers to rank"),
+        ({"p": 0.03}, "do not certainly differ"),
+        ({"too_few": "speakers"}, "Too few speakers to compare"),
     ],
 )
 def test_the_answer_says_what_a_test_allows(
@@ -69,7 +71,7 @@ def test_the_answer_says_what_a_test_allows(
 
 
 def test_without_replicates_no_system_is_said_to_protect_better() -> None:
-    assert "untested" in answer_sentence(data_of(BOTH))
+    assert "Untested" in answer_sentence(data_of(BOTH))
 
 
 def test_one_system_is_compared_with_guessing() -> None:
@@ -90,8 +92,9 @@ def test_a_system_that_wins_against_the_best_attack_alone_is_named(
     )
     data = data_of(replace(BOTH, verification=weakened))
     first, second = data.systems_by_rank
+    assert [*attack_rows(data)] == [UNPROTECTED, second, first]
     sentence = answer_sentence(data)
-    assert f"{second} seems to protect better" in sentence and f"but {first} against" in sentence
+    assert f"{second} seems better than {first}" in sentence and "worse against" in sentence
     assert words_and_numbers(sentence)[0] <= 20
     with_tests(monkeypatch, better=False)
     assert "do not certainly differ" in answer_sentence(data)
