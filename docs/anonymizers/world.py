@@ -1,14 +1,12 @@
 """Anonymize a WAV file by the WORLD vocoder: another pitch, other formants.
 
-F0 is multiplied by a factor from 0.7 to 0.87 or from 1.15 to 1.4. The spectral envelope is
-stretched along frequency by a factor from 0.85 to 0.95 or from 1.05 to 1.15. Both factors are
-drawn per speaker. The speaker is the part of the file's name before the first hyphen.
-
     pip install pyworld==0.3.5 setuptools==65.5.0 numpy==2.4.6 soundfile==0.14.0
+    run.sh ... --anonymizer 'python docs/anonymizers/world.py {wav_in} {wav_out}'
 
-There are no weights; pyworld needs setuptools to start. The recipe calls it once per utterance:
-
-    --anonymizer 'python docs/anonymizers/world.py {wav_in} {wav_out}'
+The recipe calls it once per utterance. F0 is multiplied by a factor from 0.7 to 0.87 or from 1.15
+to 1.4. The spectral envelope is stretched along frequency by a factor from 0.85 to 0.95 or from
+1.05 to 1.15. Both factors are drawn per speaker. The speaker is the part of the file's name before
+the first hyphen. There are no weights; pyworld needs setuptools to start.
 """
 
 import argparse

@@ -32,7 +32,19 @@ _NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 
 _LOG = logging.getLogger("mkdocs.hooks")
 _LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+_READER = re.compile(r"^\| ([^|]+) \| (.*\]\(docs/.*) \|$", re.MULTILINE)
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Let the navigation have README's table of readers, each page under its first one."""
+    first: dict[str, str] = {}
+    for reader, links in _READER.findall((ROOT / "README.md").read_text(encoding="utf-8")):
+        for page in re.findall(r"\]\(docs/(\w+\.md)", links):
+            first.setdefault(page, reader.capitalize())
+    readers = [{of: [p for p in first if first[p] == of]} for of in dict.fromkeys(first.values())]
+    config.nav = [*config.nav[:1], *readers, *config.nav[1:]]
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
