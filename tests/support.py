@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 from matplotlib.figure import Figure as Canvas
+from PIL import Image
 
 from privacy_eval.asv.backend import train_backend
 from privacy_eval.cli import every_verb, is_of_files, main, parser
@@ -137,6 +138,12 @@ def intervals_of(record: Mapping[str, Any]) -> dict[str, dict[str, tuple[float, 
         if row.keys().isdisjoint(WHOLE) and "low" in row:
             found.setdefault(row["variant"], {})[row["metric"]] = row["low"], row["high"]
     return found
+
+
+def pixels(image: bytes) -> tuple[tuple[int, int], bytes]:
+    """Return the size and colours of an image in any format."""
+    decoded = Image.open(io.BytesIO(image)).convert("RGB")
+    return decoded.size, decoded.tobytes()
 
 
 def put_value(

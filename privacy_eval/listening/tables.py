@@ -34,6 +34,7 @@ from ..protocol.published import load_p_values, load_published_results
 from ..report.comparison_tables import heading_of, table_of_systems
 from ..report.declared import bundled_entries, declared_table
 from ..report.figures import drawn_from, folder_digest, pictures
+from ..report.figures.plot import Plot
 from ..report.page import Section
 from ..report.table import Column, Table
 from ..report.tables_and_report import Insert
@@ -378,8 +379,10 @@ def listening_section(folder: Path, data: ReportData) -> Section:
     PrivacyEvalError
         The test is under another protocol, its figures are of other ratings or results.
     """
+    from .figures import figures as drawings  # which imports this module
+
     path, figures = folder / RESULTS, folder / FIGURES
-    subjective, _ = read_listening_test(path)
+    subjective, curves = read_listening_test(path)
     if subjective.protocol.name != data.protocol.name:
         raise PrivacyEvalError(
             f"{path}: protocol {subjective.protocol.name}, but the results are of protocol "
@@ -396,12 +399,13 @@ def listening_section(folder: Path, data: ReportData) -> Section:
     tables = listening_test_tables(
         subjective, cells, data.protocol, subjective.split, published=published
     )
-    return Section(
-        "Subjective evaluation",
-        tuple(summary(subjective)),
-        tuple(tables),
-        tuple(pictures(figures)),
+    drawn = drawings(subjective, curves, cells, data.protocol, subjective.split)
+    plots = {d.name: d.content for d in drawn if isinstance(d.content, Plot)}
+    shown = (
+        replace(p, path=None, plot=plots[p.path.stem]) if p.path and p.path.stem in plots else p
+        for p in pictures(figures)
     )
+    return Section("Subjective evaluation", tuple(summary(subjective)), tuple(tables), tuple(shown))
 
 
 def listening_insert(folder: Path) -> Insert:

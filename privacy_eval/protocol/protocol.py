@@ -104,8 +104,8 @@ def _within_sentence(title: str) -> str:
 _KNOWLEDGE = {
     (ORIGINAL, ORIGINAL, ORIGINAL): "who has original speech to recognize",
     (ORIGINAL, ANONYMIZED, ORIGINAL): "who does not know of the anonymization",
-    (ANONYMIZED, ANONYMIZED, ORIGINAL): "who anonymizes too",
-    (ANONYMIZED, ANONYMIZED, ANONYMIZED): "who anonymizes too, and trains on anonymized speech",
+    (ANONYMIZED, ANONYMIZED, ORIGINAL): "who anonymizes the known speech, too",
+    (ANONYMIZED, ANONYMIZED, ANONYMIZED): "who anonymizes known speech, too, and trains on it",
     (ORIGINAL, ANONYMIZED, ANONYMIZED): "who trains on anonymized speech",
 }
 

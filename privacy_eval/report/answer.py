@@ -166,17 +166,18 @@ def answer_picture(data: ReportData, named: Mapping[str, Mapping[str, str]]) -> 
         for title, number in number_of.items()
     ]
     if any(interval_of(row) for row in every):
-        legend.append(tag("li", tag("small", "lines: 95 % intervals")))
+        legend.append(tag("li", tag("small", "large: best attack; lines: 95 % intervals")))
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body), class_="picture")
     dense = " dense" * (len(rows) > _MOST_WIDE)
     return tag("div", tag("ul", *legend, class_="attacks"), table, class_=f"answer{dense}")
 
 
 def _knowledge(title: str, rows: Sequence[Row], data: ReportData) -> str:
-    """Say what an attacker of the challenge's own knows."""
-    own = (row for row in rows if row["title"] == title and "model" in row)
-    row = next((row for row in own if row["attacker"] == data.protocol.own_attacker), None)
-    return f" {row['model'].knowledge.removeprefix('who ')}" if row is not None else ""
+    """Say what an attacker of the challenge's own knows, or of the words alone."""
+    row = next(row for row in rows if row["title"] == title)
+    if row["attacker"] == data.protocol.own_attacker:
+        return f" {row['model'].knowledge.removeprefix('who ')}"
+    return " reads what is said" if row["is_words"] else ""
 
 
 def _ticks() -> Markup:
@@ -278,16 +279,16 @@ def answer_sentence(data: ReportData) -> str:
     if first != order[0]:
         by_average = _compared([means[second]], [{**means[first], "is_best": True}])
         if {found, by_average} <= {_CERTAIN, _UNTESTED}:
-            how = "certainly protects" if found == by_average == _CERTAIN else "seems"
+            how = "is certainly" if found == by_average == _CERTAIN else "seems"
             return (
-                f"{first} {how} better than {second} against the best attack "
-                f"({of_first}, {of_second} errors), but worse against the {average.phrase} one."
+                f"It depends: against its best attack, {first} {how} better ({of_first}, "
+                f"{second} {of_second}); against the {average.phrase} one, {second} is."
             )
     few = data.most_speakers is not None and data.most_speakers < LEAST_SPEAKERS
     how = "protected these speakers" if few else "certainly protects"
     said = {
         _CERTAIN: f"{first} {how} better than {second}",
-        _UNCERTAIN: f"{first} and {second} do not certainly differ",
+        _UNCERTAIN: f"Neither {first} nor {second} is certainly better",
         _UNTESTED: f"Untested whether {first} protects better than {second}",
     }
     return f"{said.get(found, f'Too few {found} to compare {first}, {second}')}: {both}."

@@ -54,24 +54,29 @@ def front_cautions(data: ReportData) -> Iterator[str]:
     speakers = data.most_speakers
     if speakers is not None and speakers < LEAST_SPEAKERS:
         yield (
-            f"{speakers} speakers a trial set are too few to judge an anonymizer: use at least "
-            f"{ENOUGH_SPEAKERS}."
+            f"A trial set has {speakers} speakers, too few to judge an anonymizer: use at least "
+            f"{ENOUGH_SPEAKERS} in each."
         )
-    if weaker := {one["phrase"] for row in data.tried.values() for one, _ in row.weaker["words"]}:
-        than = f"the {min(weaker)}" if len(weaker) == 1 else "a voice"
-        yield f"The words alone identify speakers better than {than} attack: anonymize words, too."
+    of_words = {
+        s: row.weaker["words"] for (s, split), row in data.tried.items() if split == data.main_split
+    }
+    if weaker := {s for s, of in of_words.items() if of}:
+        phrases = {one["phrase"] for of in of_words.values() for one, _ in of}
+        on = f" on {min(weaker)}" if len(weaker) == 1 < len(of_words) else ""
+        than = f"the {min(phrases)}" if len(phrases) == 1 else "a voice"
+        yield f"The words alone identify speakers{on} better than {than} attack: anonymize words."
     if any(row.weaker["spectrum"] or row.weaker["variant"] for row in data.tried.values()):
         yield "A simpler attack is stronger than the challenge's: report the best attack."
     if results.systems and any(a.asv_model == ANONYMIZED for a in not_evaluated_attacks(data)):
         yield (
             "No attack was trained on anonymized speech: a trained one may be stronger, so add "
-            "one by --attackers."
+            "one (--attackers of the recipe)."
         )
     looks = {
         pseudo_voice(facts) for s in results.systems if (facts := voices_of(results, s)) is not None
     }
     if len(looks) > 1:
-        yield "Systems choose new voices by different rules: compare systems with the same rule."
+        yield "Systems assign new voices in different ways: compare systems that assign them alike."
     if network_notes(results):
         yield "The encoder is not the challenge's: do not compare these EERs with published ones."
     if data.unsigned:
@@ -80,18 +85,17 @@ def front_cautions(data: ReportData) -> Iterator[str]:
         yield "Without intervals no difference is certain: evaluate again with --bootstrap 1000."
     if data.narrow_intervals:
         yield "Intervals are too narrow: evaluate again with more bootstrap replicates."
-    others = found - {*_SENTENCES} & {key for key, of in CAVEATS.items() if not of.ranked}
-    if (
-        others
-        or data.gaps
-        or results.not_evaluated
-        or data.cells.not_comparable
-        or data.cells.notes
-    ):
-        yield (
-            "Some values are missing or must not be compared: the cautions of "
-            '"The answer in detail" say which.'
-        )
+    where = '"The answer in detail" says which.'
+    if data.gaps or results.not_evaluated:
+        yield f"Some values are missing: {where}"
+    others = {key for key in found & CAVEATS.keys() - {*_SENTENCES} if not CAVEATS[key].ranked}
+    words = (CAVEATS[key].word.replace("nontargets", "trials") for key in others)
+    if why := ", ".join(sorted({word.replace("targets", "trials") for word in words})):
+        yield f"Some values are not shown ({why}): {where}"
+    if data.cells.not_comparable and len(looks) <= 1:
+        yield f"Some values must not be compared: {where}"
+    elif data.cells.notes:
+        yield 'Some values have a note: read those of "The answer in detail".'
 
 
 def not_evaluated_attacks(data: ReportData) -> list[AttackModel]:

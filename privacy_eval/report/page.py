@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import io
 import itertools
 import re
 from collections.abc import Sequence
@@ -276,6 +277,16 @@ def _pairs(pairs: Sequence[tuple[str, str]], name: str) -> Markup:
     return tag("dl", *lines, class_=name) if pairs else Markup()
 
 
+def _webp(png: bytes) -> bytes:
+    """Repack an image without loss, a third smaller."""
+    from PIL import Image  # which pages without images do without
+
+    packed = io.BytesIO()
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    image.save(packed, "WEBP", lossless=True, quality=50, method=2)
+    return packed.getvalue()
+
+
 def _figure(picture: Picture) -> Markup:
     content = Markup()
     if picture.plot is not None:
@@ -284,7 +295,7 @@ def _figure(picture: Picture) -> Markup:
         content = to_svg(picture.plot)
     elif picture.path is not None:
         png = read_bytes(picture.path)
-        source = f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
+        source = f"data:image/webp;base64,{base64.b64encode(_webp(png)).decode('ascii')}"
         width = int.from_bytes(png[16:20], "big") * 5 // 8  # of letters as large as the page's
         size = {"width": width, "class_": "wide" * (width > _WIDE)}
         content = tag("img", alt=picture.caption, loading="lazy", src=source, **size)

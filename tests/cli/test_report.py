@@ -35,6 +35,7 @@ from support import (
     metrics_of,
     ok,
     options_of,
+    pixels,
     run_program,
     scored,
     snapshot,
@@ -795,7 +796,7 @@ class Page(HTMLParser):
         super().__init__()
         self.titles: list[str] = []
         self.tables: dict[str, list[str]] = {}
-        self.images: dict[str, list[bytes]] = {}
+        self.images: dict[str, list[object]] = {}
         self.texts: dict[str, list[str]] = {}
         self.tag, self.links, self.ids = "", list[str](), list[str]()
         self.feed(text)
@@ -810,8 +811,8 @@ class Page(HTMLParser):
             self.tables.setdefault(self.titles[-1], []).append(given["id"])
         if tag == "img":
             kind, _, data = given["src"].partition(",")
-            assert kind == "data:image/png;base64"
-            self.images.setdefault(self.titles[-1], []).append(base64.b64decode(data))
+            assert kind == "data:image/webp;base64"
+            self.images.setdefault(self.titles[-1], []).append(pixels(base64.b64decode(data)))
 
     def handle_data(self, data: str) -> None:
         if self.tag == "h2" and not self.titles[-1]:
@@ -865,7 +866,7 @@ def test_a_report_has_every_part(measured: SpeechTree, drawings: Path, tmp_path:
     captions = {name: entry["caption"] for name, entry in entries.items()}
     for title, start in shown.items():
         names = [n for n in captions if n.startswith(start)]
-        assert page.images[title] == [(drawings / f"{n}.png").read_bytes() for n in names]
+        assert page.images[title] == [pixels((drawings / f"{n}.png").read_bytes()) for n in names]
         assert {captions[n] for n in names} <= set(page.texts[title])
     curves = {n for n in captions if n.startswith(("det", "ece", "linkability"))}
     assert sum(map(len, page.images.values())) == len({*captions} - {"answer"}) - len(curves) > 10

@@ -17,7 +17,7 @@ LEGEND_LINE = 0.145  # inches
 _LONG_NAME, _FEW = 40, 4  # characters of a name in a legend of few entries
 
 
-_DISC = "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z"
+_DISC = "M0-3a3 3 0 1 0 .01 0z"
 
 #: Markers in pgfplots, and as SVG: outlines about the origin, of at most 4 pixels, or discs.
 MARKS: Mapping[str, tuple[str, str]] = {

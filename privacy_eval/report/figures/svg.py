@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 
 import numpy as np
+from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 
 from ...metrics.pav import FloatArray
@@ -22,6 +23,8 @@ from .tex import RIGHT_LIMITS, Limits, thin_curve
 _WIDTH, _HEIGHT, _FINE = 280, 210, 2
 _LEFT, _TOP, _RIGHT, _BOTTOM = 52, 20, 12, 38
 _RIGHT_AXIS = 30
+#: How far a curve may be off its points, in coordinates.
+_SMOOTH = 0.9
 
 
 def to_svg(plot: Plot) -> Markup:
@@ -117,12 +120,11 @@ def _curve(curve: Curve, panel: Panel, width: int, height: int) -> Markup:
         stroke_width=f"{_FINE * curve.width:g}",
         stroke_dasharray=_dashes(curve.line_style),
     )
-    outline = MARKS[curve.marker][1]
-    marks = (
-        tag("path", d=outline, fill=colour, transform=f"translate({x} {y})scale({_FINE})")
-        for x, y in zip(*pixels(*np.split(curve.marker_points.T.ravel(), 2)), strict=True)
-    )
-    return join([line, *marks])
+    outline = MARKS[curve.marker][1].replace("M", "m", 1)
+    at = zip(*pixels(*np.split(curve.marker_points.T.ravel(), 2)), strict=True)
+    marks = "".join(f"M{x / _FINE:g} {y / _FINE:g}{outline}" for x, y in at)
+    marked = tag("path", d=marks, fill=colour, transform=f"scale({_FINE})") if marks else ""
+    return join([line, marked])
 
 
 def _legend(curves: Iterable[Curve]) -> Markup:
@@ -151,15 +153,12 @@ def _pixels(
 
 
 def _path(x: list[int], y: list[int]) -> str:
-    """Write a path in steps, without points on the straight line between their neighbours."""
-    points = np.column_stack([x, y])
-    steps = np.diff(points, axis=0)
-    kept = points[np.append(True, steps.any(axis=1))]
+    """Write a path in steps, without points that are hardly off the line of their neighbours."""
+    path = Path(np.column_stack([x, y]))
+    path.simplify_threshold = _SMOOTH
+    kept = np.rint(path.cleaned(simplify=True).vertices).astype(int)[:-1]  # the last one ends it
     steps = np.diff(kept, axis=0)
-    bends = steps[:-1, 0] * steps[1:, 1] != steps[:-1, 1] * steps[1:, 0]
-    back = (steps[:-1] * steps[1:]).sum(axis=1) < 0
-    kept = kept[np.concatenate([[True], bends | back, [True]])] if len(kept) > 2 else kept
-    moves = " ".join(f"{dx} {dy}" for dx, dy in np.diff(kept, axis=0).tolist())
+    moves = " ".join(f"{dx} {dy}" for dx, dy in steps[steps.any(axis=1)].tolist())
     return f"M{kept[0][0]} {kept[0][1]}l{moves or '0 0'}".replace(" -", "-")
 
 
