@@ -238,8 +238,8 @@ def _best(row: Row | None, system: str) -> Markup:
     """Write the cell of the best attack: its EER, and which attack it is."""
     if row is None:
         return tag("td", "n/a", data_head=_BEST)
-    name = [tag("small", row["title"]), " "] * (system != UNPROTECTED)
-    return tag("td", *name, f"{row['printed']} %", data_head=_BEST)
+    name = [" ", tag("small", row["title"])] * (system != UNPROTECTED)
+    return tag("td", f"{row['printed']} %", *name, data_head=_BEST)
 
 
 def _cost(row: Row | None, metric: str) -> Markup:
