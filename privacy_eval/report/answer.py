@@ -116,6 +116,11 @@ def shapes(rows: Mapping[str, Sequence[Row]]) -> dict[str, int]:
     return {title: number for number, title in enumerate(titles)}
 
 
+def lanes(of_system: Sequence[Row], rows: Mapping[str, Sequence[Row]]) -> int:
+    """Return how many lines the marks of a system take: one, among many systems."""
+    return 1 if len(rows) > _MOST_WIDE else len(of_system)
+
+
 def percent(row: Row) -> float:
     """Return the EER of a row, in %."""
     return 100 * float(row["of_present"])

@@ -16,7 +16,7 @@ from ...metrics import describe
 from ...numbers.cells import conditions_of, interval_of
 from ...numbers.report_data import ReportData
 from ...results.measurements import Row
-from ..answer import GUESSING, UNPROTECTED, attack_rows, costs, percent, shapes
+from ..answer import GUESSING, UNPROTECTED, attack_rows, costs, lanes, percent, shapes
 from . import style
 from .drawing import Drawing
 
@@ -43,7 +43,7 @@ def figures(data: ReportData) -> Iterator[Drawing]:
 def draw_answer(data: ReportData, rows: Mapping[str, Sequence[Row]]) -> Canvas:
     """Draw a row for each system, and a narrow panel for each utility."""
     beside = costs(data)
-    height = _REST + sum(_ROW + _LANE * len(of) for of in rows.values())
+    height = _REST + sum(_ROW + _LANE * lanes(of, rows) for of in rows.values())
     numbers = shapes(rows)
     names = [style.escape_mathtext(title, _NAME) for title in numbers]
     width = style.COLUMN_WIDTH + min(1.2 * len(beside), style.FULL_WIDTH - style.COLUMN_WIDTH)
@@ -80,10 +80,10 @@ def _draw_attacks(
     for system, of in rows.items():
         if middles:
             axes.axhline(at, color=style.GREY, linewidth=0.3)
-        lanes = sorted(of, key=percent)
-        middles[system] = at + (_ROW + _LANE * len(lanes)) / 2
-        for lane, row in enumerate(lanes):
-            y = at + _ROW / 2 + _LANE * (lane + 0.5)
+        number = lanes(of, rows)
+        middles[system] = at + (_ROW + _LANE * number) / 2
+        for lane, row in enumerate(sorted(of, key=percent)):
+            y = at + _ROW / 2 + _LANE * (min(lane, number - 1) + 0.5)
             if (bounds := interval_of(row)) is not None:
                 ends = [min(100 * end, GUESSING) for end in bounds]
                 axes.plot(ends, [y, y], color="k" if row["is_best"] else style.GREY, linewidth=1)
@@ -93,7 +93,7 @@ def _draw_attacks(
             if percent(row) > GUESSING:
                 text = f" {row['printed']}"
                 axes.text(x, y, text, va="center", fontsize=style.SMALL_FONT)
-        at += _ROW + _LANE * len(lanes)
+        at += _ROW + _LANE * number
     for threshold in data.protocol.eer_thresholds:
         axes.axvline(100 * threshold, color=style.GREY, linestyle="--", linewidth=0.6)
     axes.set(xlim=(0, GUESSING), ylim=(0, at), xlabel=describe(data.protocol.eer).axis)
