@@ -1,5 +1,6 @@
 """Figures of listening tests: violin plots of ratings (Figure 24 of the supplement), DET curves
-(Figures 25, 26), objective against subjective metrics (Figures 27 to 30).
+(Figures 25, 26), objective against subjective metrics (Figures 27 to 30); and their section of the
+report.
 """
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,16 +17,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from ..choices import ORIGINAL_SYSTEM
+from ..errors import PrivacyEvalError
+from ..io.files import digest, read_bytes
 from ..metrics import describe
 from ..metrics.pav import FloatArray
 from ..numbers.cells import ORIGINAL_COLUMN, Cells
+from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
-from ..report.figures import style
+from ..report.figures import drawn_from, folder_digest, pictures, style
 from ..report.figures.drawing import Drawing
 from ..report.figures.panels import Line, det_panel, det_plot
 from ..report.figures.plot import Panel, Plot, in_pairs
 from ..report.figures.scatter import Axis, MetricPair, points_of, scatter
 from ..report.figures.style import SystemStyle
+from ..report.page import Section
+from ..report.tables_and_report import Insert
 from .evaluation import (
     DETECTION_METRICS,
     QUANTITIES,
@@ -32,7 +39,21 @@ from .evaluation import (
     ListeningTest,
     ListeningTestCurves,
 )
-from .tables import ATTACK, PREFIX, VARIANT, format_metric, listening_column, quantity_titles
+from .store import read_listening_test
+from .tables import (
+    ATTACK,
+    FIGURES,
+    PREFIX,
+    RESULTS,
+    VARIANT,
+    figures_source,
+    format_metric,
+    listening_column,
+    listening_test_tables,
+    objective_and_subjective,
+    quantity_titles,
+    summary,
+)
 
 #: Systems in a violin plot; more are split over several figures.
 MOST_VIOLINS = 12
@@ -284,3 +305,47 @@ def _in_pairs(panels: Sequence[Panel], names: Sequence[str], title: str) -> Plot
     columns = min(6, style.legend_columns(style.FULL_WIDTH, names))
     rows = in_pairs(without_eer)
     return Plot(rows, "bottom", panel_height=2.7, legend_columns=columns, title=title)
+
+
+# The section of the report
+
+
+def listening_section(folder: Path, data: ReportData) -> Section:
+    """Compose the section on a listening test, with figures, beside objective results.
+
+    Raises
+    ------
+    PrivacyEvalError
+        The test is under another protocol, its figures are of other ratings or results.
+    """
+    path, drawn = folder / RESULTS, folder / FIGURES
+    subjective, curves = read_listening_test(path)
+    if subjective.protocol.name != data.protocol.name:
+        raise PrivacyEvalError(
+            f"{path}: protocol {subjective.protocol.name}, but the results are of protocol "
+            f"{data.protocol.name}; evaluate the ratings again with privacy-eval listening "
+            "(stage 11)"
+        )
+    if not figures_source(folder, data.sources).items() <= drawn_from(drawn).items():
+        raise PrivacyEvalError(
+            f"{drawn}: figures of other ratings or results; draw them again with privacy-eval "
+            "listening (stage 11)"
+        )
+    published = data.sources.published or None
+    cells = objective_and_subjective(subjective, data.results, published)
+    tables = listening_test_tables(
+        subjective, cells, data.protocol, subjective.split, published=published
+    )
+    drawings = figures(subjective, curves, cells, data.protocol, subjective.split)
+    plots = {d.name: d.content for d in drawings if isinstance(d.content, Plot)}
+    shown = (
+        replace(p, path=None, plot=plots[p.path.stem]) if p.path and p.path.stem in plots else p
+        for p in pictures(drawn)
+    )
+    return Section("Subjective evaluation", tuple(summary(subjective)), tuple(tables), tuple(shown))
+
+
+def listening_insert(folder: Path) -> Insert:
+    """Return the section on a listening test as part of a report."""
+    key = digest(read_bytes(folder / RESULTS)), folder_digest(folder / FIGURES)
+    return Insert(key, lambda data: listening_section(folder, data))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..choices import ORIGINAL_SYSTEM, RATING_METRICS
-from ..errors import PrivacyEvalError, abbreviate
+from ..errors import abbreviate
 from ..io.files import digest, read_bytes
 from ..metrics import VARIANTS, Label, Variant, describe
 from ..numbers.cells import (
@@ -27,21 +27,15 @@ from ..numbers.cells import (
     system_column,
     text_of,
 )
-from ..numbers.report_data import ReportData
 from ..numbers.report_sources import ReportSources
 from ..protocol.protocol import Protocol
 from ..protocol.published import load_p_values, load_published_results
 from ..report.comparison_tables import heading_of, table_of_systems
 from ..report.declared import bundled_entries, declared_table
-from ..report.figures import drawn_from, folder_digest, pictures
-from ..report.figures.plot import Plot
-from ..report.page import Section
 from ..report.table import Column, Table
-from ..report.tables_and_report import Insert
 from ..results.measurements import PRESENT, Measurements, Row
 from ..results.records import Results
 from .evaluation import DETECTION_METRICS, PLACE, QUANTITIES, SIMILARITY, ListeningTest
-from .store import read_listening_test
 
 #: Results and figures in the folder of an evaluated listening test.
 RESULTS, FIGURES = "subjective.json", "figures"
@@ -366,52 +360,6 @@ def _published_p_values(name: str) -> Measurements:
         rows.append({**of, "metric": "mann_whitney", "p": 0.0 if p.number is None else p.number})
     systems = list(dict.fromkeys(row["system"] for row in rows))
     return _by_pair(rows, systems)
-
-
-# The section of the report
-
-
-def listening_section(folder: Path, data: ReportData) -> Section:
-    """Compose the section on a listening test, with figures, beside objective results.
-
-    Raises
-    ------
-    PrivacyEvalError
-        The test is under another protocol, its figures are of other ratings or results.
-    """
-    from .figures import figures as drawings  # which imports this module
-
-    path, figures = folder / RESULTS, folder / FIGURES
-    subjective, curves = read_listening_test(path)
-    if subjective.protocol.name != data.protocol.name:
-        raise PrivacyEvalError(
-            f"{path}: protocol {subjective.protocol.name}, but the results are of protocol "
-            f"{data.protocol.name}; evaluate the ratings again with privacy-eval listening "
-            "(stage 11)"
-        )
-    if not figures_source(folder, data.sources).items() <= drawn_from(figures).items():
-        raise PrivacyEvalError(
-            f"{figures}: figures of other ratings or results; draw them again with privacy-eval "
-            "listening (stage 11)"
-        )
-    published = data.sources.published or None
-    cells = objective_and_subjective(subjective, data.results, published)
-    tables = listening_test_tables(
-        subjective, cells, data.protocol, subjective.split, published=published
-    )
-    drawn = drawings(subjective, curves, cells, data.protocol, subjective.split)
-    plots = {d.name: d.content for d in drawn if isinstance(d.content, Plot)}
-    shown = (
-        replace(p, path=None, plot=plots[p.path.stem]) if p.path and p.path.stem in plots else p
-        for p in pictures(figures)
-    )
-    return Section("Subjective evaluation", tuple(summary(subjective)), tuple(tables), tuple(shown))
-
-
-def listening_insert(folder: Path) -> Insert:
-    """Return the section on a listening test as part of a report."""
-    key = digest(read_bytes(folder / RESULTS)), folder_digest(folder / FIGURES)
-    return Insert(key, lambda data: listening_section(folder, data))
 
 
 def figures_source(folder: Path, objective: ReportSources) -> dict[str, str]:

@@ -12,5 +12,5 @@ WING = Wing(
             "evaluate the ratings of a listening test: metrics, tables and figures",
         )
     },
-    inserts={"listening": f"{_HERE}.tables:listening_insert"},
+    inserts={"listening": f"{_HERE}.figures:listening_insert"},
 )
