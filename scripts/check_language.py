@@ -7,8 +7,8 @@
     scripts/check_language.py --demo DIR            of this run of the demo, instead of a new one
 
 Parts are the first screen, the rest of the report, the statement and the closing summary of the
-demo, `--help` of all verbs, README.md, and docs/. Tables, code and formulas are no sentences. The
-limits are those of scripts/language_limits.json: they may fall, never rise.
+demo, `--help` of all verbs, README.md, and docs/. Tables, code, formulas and examples of commands
+are no sentences. The limits are those of scripts/language_limits.json: they may fall, never rise.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LIMITS = Path(__file__).with_name("language_limits.json")
 
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
-#: Numbers, but not the digits of a name such as B1 or x86_64.
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?![\w-])")
+#: Numbers, such as 10 000, but not the digits of a name such as B1 or x86_64.
+_NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?: 000)*(?:\.\d+)?(?![\w-])")
 _PARTICIPLE = re.compile(
     r"\b(?:\w+(?:ed|wn|ught)|chosen|taken|given|made|found|held|read|left|known)"
     r" (?:as|at|by|for|from|in|into|of|on|to|with|without)\b"
@@ -57,13 +57,17 @@ RULES: Mapping[str, Callable[[str], bool]] = {
 _DRAWN = {"report": 4, "statement": 2}
 
 _END = re.compile(r"(?<=[.!?])[)\"”]?\s+(?=[\"“(\[]?[A-Z0-9`*])")
+#: Signatures, and options with a list as their value, are code: one word.
+_CODE = re.compile(r"privacy_eval [^| ]+(?:\|[^|]+)+\|\w+:[\w+]+|--[a-z-]+ [\w.-]+(?:,[\w.-]+)+")
+
 #: Their full stop ends no sentence.
 _ABBREVIATED = re.compile(r"\b(e\.g|i\.e|cf|vs|et al|Fig|Eq|No|dev|approx)\.")
 
 
 def sentences(text: str) -> Iterator[str]:
     """Split a paragraph into its sentences: what has three words or more."""
-    shielded = _ABBREVIATED.sub(lambda match: match[0].replace(".", "\0"), " ".join(text.split()))
+    plain = _CODE.sub("code", " ".join(text.split()))
+    shielded = _ABBREVIATED.sub(lambda match: match[0].replace(".", "\0"), plain)
     for one in _END.split(shielded):
         if len(_WORD.findall(one)) > 2:
             yield one.replace("\0", ".")
@@ -135,7 +139,8 @@ def of_help() -> Iterator[str]:
             one = parser(name)
         except KeyError:  # a stage without a verb on single files
             continue
-        texts |= dict.fromkeys(filter(None, (one.description, one.epilog)))
+        examples = re.sub(r"^  .*$", "", one.epilog or "", flags=re.M)  # commands are code
+        texts |= dict.fromkeys(filter(None, (one.description, examples)))
         texts |= dict.fromkeys(action.help for action in one._actions if action.help)
     for text in texts:
         yield from sentences(text)

@@ -2,75 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from ..choices import SITUATIONS
 from ..errors import counted
 from ..metrics.caveats import few_speakers
 from ..numbers.groups import main_split
 from ..numbers.report_data import ReportData
-from ..protocol.protocol import Protocol
 from ..report.first_screen import highest_of, set_title
 from ..results.measurements import PRESENT, Row
 from ..results.records import Record
-from .linkage import singling_out_chance
 from .numbers import (
     ONE_SESSION,
-    Overlap,
     Rates,
     attribute_records,
     condition_text,
     inferred,
-    is_mixed,
     is_of_one_session,
-    overlaps,
     percent,
     rate_at,
-    rate_of,
     seconds_at,
     speakers_of,
     speakers_size,
+    tests_of,
     with_most_speech,
 )
 
 #: A group that people ask about.
 _LARGE = 1000
-
-OVERLAP = "Statistics of the quarters found most often"
-
-
-def overlap_notes(protocol: Protocol, overlaps: Iterable[Overlap]) -> tuple[list[str], list[str]]:
-    """Describe in plain words how far the most often found speakers agree between two attack models
-    or, under a single one, between systems; and name the statistics."""
-    attacks = {
-        a.id: "original-speech" if a.is_original else a.phrase for a in protocol.attack_models
-    }
-    sentences, statistics = [], []
-    for overlap in overlaps:
-        one, other = (attacks.get(a, a) for a in overlap.attack_models)
-        share = "{:.0f} % [{:.0f}, {:.0f}]".format(*(100 * value for value in overlap.shared))
-        others = (
-            f"by the {one} attacker, {share} are also among those found most often by the {other} "
-            "one"
-        )
-        if one == other:
-            others = (
-                f"in one system, {share} are also among those found most often in another ({one} "
-                "attacker)"
-            )
-        sentences.append(
-            f"Of the quarter of the people found most often {others}. By chance it would "
-            f"be {100 * overlap.chance:.0f} %"
-        )
-        jaccard, correlation = (
-            "{:.2f} [{:.2f}, {:.2f}]".format(*value)
-            for value in (overlap.jaccard, overlap.correlation)
-        )
-        title = f"systems, {one}" if one == other else f"{one} and {other}"
-        statistics.append(
-            f"{title}: Jaccard index {jaccard}, rank correlation of all speakers {correlation}"
-        )
-    return sentences, statistics
 
 
 def group_text(size: int, *, mixed: bool) -> str:
@@ -89,66 +48,42 @@ def basis_text(rates: Row) -> str:
     return f"{tests}, each of {of_test}{enrolled}"
 
 
-def found_text(rates: Row) -> str:
-    """Write how often the right person is found in a group, for the first screen."""
+def named_text(rates: Row, who: str = "the attacker") -> str:
+    """Write how often an attacker names the right person of a group, and how often by guessing."""
+    picks = f" in {rates['rank']} picks" * (rates["rank"] > 1)
     return (
-        f"In {group_text(rates['gallery'], mixed=rates['mixed'])} the right person is found "
-        f"{rate_of(rates)} of the time. Chance is {100 * rates['chance']:.3g} %. There were "
-        f"{basis_text(rates)}"
+        f"Among {rates['gallery']} people, {who} names the right one{picks} in {tests_of(rates)}. "
+        f"Guessing gives {100 * rates['chance']:.3g} %"
     )
 
 
 def worst_text(worst: Row, data: ReportData) -> str:
     """Name the speaker who is identified most often, for the first screen."""
     record, tied = worst["record"], worst["tied"]
-    who, tests = f"speaker {worst['speaker']}", counted(worst["n_tests"], "test")
+    who, whom, tests = f"speaker: {worst['speaker']}", "this person", tests_of(worst)
     if tied > 1:
-        who = f"{'all ' * (tied == len(speakers_of(record)))}{tied} speakers alike"
-        tests = f"at least {tests} each"
-    chosen = f" {highest_of(worst['among'])}" * (not (tied > 1 and worst["alike"]))
+        every = "all " * (tied == len(speakers_of(record)))
+        who, whom, tests = f"speakers: {every}{tied} alike", "each of them", f"{tests}, or as often"
+    chosen = f". {highest_of(worst['among'])}" * (not (tied > 1 and worst["alike"]))
     attack = data.protocol.attack(record.condition.attack_model or "").phrase
     return (
-        f"Worst protected under the challenge's attack models: {who} "
-        f"({set_title(data, record.condition)}). The {attack} attacker finds the right person "
-        f"{rate_of(worst)} of the time, in {tests}. The search is in "
-        f"{group_text(speakers_size(record), mixed=is_mixed(record))}.{chosen}"
+        f"Least protected {who} ({set_title(data, record.condition)}). The {attack} attacker names "
+        f"{whom} in {tests}. The search is among {speakers_size(record)} people{chosen}"
     )
 
 
 def identification_sentences(found: Rates) -> list[str]:
-    """Describe identification in plain words, a sentence per system and attack model."""
-    data, sentences = found.data, []
-    attacks = {a.id: a for a in data.protocol.attack_models}
-    reached: dict[str, list[tuple[float, str]]] = {}
+    """Say in plain words what the strongest attack model on each system finds."""
+    data, most = found.data, dict[str, tuple[float, str]]()
+    attacks = {a.id: a for a in data.protocol.attack_models if not a.is_original}
     main = main_split(data.protocol, data.results.identification)
-    title = data.protocol.split_title(main)
     for (system, attack, split), rates in found.identified.items():
-        if attack not in attacks or split != main:
-            continue
-        kind = attacks[attack]
-        speech = "original speech" if kind.is_original else f"{kind.phrase} attacker"
-        picks = (
-            "picks the right person"
-            if rates["rank"] == 1
-            else f"has the right person in {rates['rank']} picks"
-        )
-        group = group_text(rates["gallery"], mixed=rates["mixed"])
-        often, chance = f"{rate_of(rates)} of the time", rates["chance"]
-        sentences.append(
-            f"{system}, {speech} ({title}): this attacker {picks} {often}. The search is in "
-            f"{group}; chance is {100 * chance:.3g} %. There were {basis_text(rates)}."
-        )
-        if rates["singled_out"] is not None:
-            sentences[-1] += _singled(rates["singled_out"])
-        if not kind.is_original:
-            text = f"{kind.phrase}: {often} in a group of {rates['gallery']}"
-            reached.setdefault(system, []).append((rates["value"] - chance, text))
-    for system, of_system in reached.items():
-        if len(of_system) > 1:
-            sentences.append(f"{system}, the strongest of its attackers is {max(of_system)[1]}.")
-    plain, statistics = overlap_notes(data.protocol, overlaps(found.counted, of_systems=True))
-    notes = [f"{OVERLAP}: {'; '.join(statistics)}"] if statistics else []
-    return [*sentences, *_largest(data), *(f"{s}." for s in (*plain, *notes))]
+        if attack in attacks and split == main:
+            text = named_text(rates, f"the {attacks[attack].phrase} attacker")
+            text = f"{system}: {text[:1].lower()}{text[1:]}."
+            reached = rates["value"] - rates["chance"], text
+            most[system] = max(most.get(system, reached), reached)
+    return [*(text for _, text in most.values()), *_largest(data)]
 
 
 def _largest(data: ReportData) -> list[str]:
@@ -157,21 +92,10 @@ def _largest(data: ReportData) -> list[str]:
     if largest >= _LARGE:
         return []
     return [
-        f"These data allow statements on groups of 2 to {largest} people. Larger ones, such as "
-        f"{_LARGE}, need more enrolled people: recordings of others by the option --distractors "
+        f"These data allow statements on groups of 2 to {largest} people. A group of {_LARGE} "
+        "needs more enrolled people: recordings of others by the option --distractors "
         "(docs/identification.md)."
     ]
-
-
-def _singled(out: Row) -> str:
-    """Describe singling out in plain words."""
-    size = out["gallery"]
-    return (
-        f" Singling out: the attacker takes exactly one of {size} voices for a person in "
-        f"{rate_of(out)} of the searches. Guessing does so in "
-        f"{100 * singling_out_chance([size])[0]:.0f} %. A lower rate is not safer: then the "
-        "attacker takes several voices, or none."
-    )
 
 
 def amount_sentences(data: ReportData) -> list[str]:
@@ -184,11 +108,11 @@ def amount_sentences(data: ReportData) -> list[str]:
         longest, shortest = last["rank1"], first["rank1"]
         sentences.append(
             f"{record.condition.system}: with {counted(longest['sentences'], 'sentence')}"
-            f"{_seconds(last)} instead of {shortest['sentences']}{_seconds(first)}, the right one "
-            f"of {record.facts['n_enrolled']} enrolled people is found {rate_of(longest)} instead "
-            f"of {rate_of(shortest)} of the time ({condition_text(data.protocol, record)}; "
-            f"{counted(longest['n_speakers'], 'speaker')}; the attack that finds most of {number}, "
-            f"so partly by chance{_by_session(record)})"
+            f"{_seconds(last)} of a person, the attacker names the right one in "
+            f"{percent(longest['value'])} of tests. With {shortest['sentences']}{_seconds(first)}, "
+            f"in {percent(shortest['value'])}. It is the {condition_text(data.protocol, record)}, "
+            f"among {record.facts['n_enrolled']} enrolled people. Of {number} attacks it finds "
+            f"most, so partly by chance{_by_session(record)}"
         )
     return sentences
 
@@ -201,15 +125,15 @@ def _seconds(of_length: Mapping[str, Row]) -> str:
 def _by_session(record: Record) -> str:
     """Say what the longest tests within one session find, or that there are no others."""
     if is_of_one_session(record):
-        return f"; {ONE_SESSION}"
+        return f". {ONE_SESSION[:1].upper()}{ONE_SESSION[1:]}"
     rows = record.measurements.select(metric="rank1", session=("one", "any"), value=PRESENT)
     pairs = [pair for _, pair in sorted(rows.groups("sentences").items()) if len(pair) == 2]
     if not pairs or pairs[-1][0]["sentences"] == 1:
         return ""
     one, whole = pairs[-1]
     return (
-        f"; with {counted(one['sentences'], 'sentence')} of one session {rate_of(one)}, of any "
-        f"session {rate_of(whole)}, of {counted(one['n_speakers'], 'speaker')}"
+        f". With {counted(one['sentences'], 'sentence')} of one session, in "
+        f"{percent(one['value'])} of tests. With those of any session, in {percent(whole['value'])}"
     )
 
 
@@ -221,10 +145,10 @@ def attribute_sentences(data: ReportData) -> list[str]:
         knows = "anonymized" if risk["situation"] == SITUATIONS[2] else "original"
         few = few_speakers(r.facts["classes"])
         sentences.append(
-            f"{c.system}, {c.attribute} ({data.protocol.data_set(c.data_set).title}): a classifier "
-            f"that learned from {knows} speech of others has an average recall of "
-            f"{rate_of(recalls[risk['situation']])} on anonymized speech, with original speech "
-            f"{percent(recalls[SITUATIONS[0]]['value'])}; chance is "
-            f"{100 / len(r.facts['classes']):.3g} %" + (f"; {few}" if few else "")
+            f"{c.system}, {c.attribute} ({data.protocol.data_set(c.data_set).title}): average "
+            f"recall is {percent(recalls[risk['situation']]['value'])} on anonymized "
+            f"speech, on original speech {percent(recalls[SITUATIONS[0]]['value'])}. Chance is "
+            f"{100 / len(r.facts['classes']):.3g} %. The classifier learned from {knows} speech of "
+            "others" + (f". {few[:1].upper()}{few[1:]}" if few else "")
         )
     return sentences

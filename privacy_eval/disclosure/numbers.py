@@ -31,6 +31,9 @@ from .linkage import (
     worst_overlaps,
 )
 
+#: A rate of fewer tests is written as counted.
+_FEW_TESTS = 30
+
 #: What to know of tests whose speakers have a single session.
 ONE_SESSION = (
     "all test speech of a person is of one session, which shows less risk than speech of several"
@@ -40,6 +43,14 @@ ONE_SESSION = (
 def rate_of(row: Row) -> str:
     """Write the rate of a row in percent, with its interval if there is one."""
     return percent(row["value"], interval_of(row))
+
+
+def tests_of(row: Row) -> str:
+    """Write the rate of a row in words that follow "in"; that of few tests as counted."""
+    n_tests = row["n_tests"]
+    if n_tests < _FEW_TESTS:
+        return f"{round(row['value'] * n_tests)} of {n_tests} tests"
+    return f"{100 * row['value']:.0f} % of tests"
 
 
 def percent(rate: float, bounds: Sequence[float] | None = None) -> str:

@@ -11,17 +11,32 @@ from ..choices import AMOUNT, SITUATIONS
 from ..errors import counted
 from ..metrics.caveats import few_speakers
 from ..numbers.report_data import ReportData
-from ..report.declared import Declared, Part, bundled_entries, value_text
+from ..report.declared import (
+    Declared,
+    Part,
+    bundled_entries,
+    declared_table,
+    entry_of,
+    value_text,
+)
 from ..report.sections import AMONG_MANY, INFERENCE
 from ..report.system_tables import WORST_SPEAKERS
+from ..report.table import Table
 from ..results.measurements import Measurements, Row
 from . import in_words
-from .in_words import OVERLAP, overlap_notes
-from .linkage import OF_SPEAKERS, SpeakerLinkage, singling_out_chance
-from .numbers import Rates, inferred, is_mixed, mean_halves, overlaps, speakers_of, speakers_size
-
-#: A rate of fewer tests is written as counted.
-_FEW_TESTS = 30
+from .linkage import OF_SPEAKERS, SpeakerLinkage, singling_out_chance, wilson_interval
+from .numbers import (
+    Rates,
+    inferred,
+    is_mixed,
+    mean_halves,
+    overlaps,
+    percent,
+    rate_of,
+    speakers_of,
+    speakers_size,
+    tests_of,
+)
 
 _Fill = Callable[[Measurements, ReportData], Part]
 
@@ -41,17 +56,17 @@ def _found_most_often(_: Measurements, data: ReportData) -> Part:
             tests = _span(map(str, sorted(s.n_tests for s in of_rate)))
             texts = dict(zip(("found", "first", "second"), percent, strict=True))
             of = {"gallery": speakers_size(r), "speaker": who, "tests": tests}
+            bounds = wilson_interval(of_rate[0].linkage, min(s.n_tests for s in of_rate))
+            of["interval"] = "[{:.1f}, {:.1f}]".format(*(100 * end for end in bounds))
             rows.append({**vars(r.condition), **of, **texts})
     notes = []
     if (halves := mean_halves(found.counted)) is not None:
         first, second = halves
         notes.append(
-            "The worst of many speakers are so partly by chance. The "
-            f"quarter selected on tests 1, 3, ... is found in {100 * first:.1f} % of these, but in "
-            f"{100 * second:.1f} % of tests 2, 4, ... (means over trial sets)"
+            "The worst of many speakers are so partly by chance. Odd tests choose the quarter who "
+            f"are named most often: {100 * first:.1f} % of these tests name them. Of the even "
+            f"tests, {100 * second:.1f} % do (means over trial sets)"
         )
-    plain, statistics = overlap_notes(data.protocol, overlaps(found.counted))
-    notes += [*plain, *([f"{OVERLAP}: {'; '.join(statistics)}"] if statistics else [])]
     return Measurements.of(rows), {}, notes
 
 
@@ -106,7 +121,7 @@ def _of_galleries(rows: Measurements, data: ReportData) -> Part:
     highest = "scores highest" if ranks in ("", "1") else f"is among the {ranks} highest scores"
     largest = max(rows.values("n_enrolled"), default=0)
     notes = [
-        f"The data allow groups of up to {largest} people; larger ones need more enrolled people "
+        f"The data allow groups of up to {largest} people. Larger ones need more enrolled people "
         "(--distractors)"
     ]
     if any(row["value"] in (0.0, 1.0) and "low" in row for row in rows):
@@ -157,7 +172,7 @@ _PARTS: Mapping[str, _Fill] = {
 
 def _with_entries(entries: Iterable[Declared]) -> Iterator[Declared]:
     """Yield the core's entries with those of the wing, before two of them and at the end."""
-    groups, *others, speakers, attributes = bundled_entries("disclosure")
+    groups, *others, speakers, attributes, _, _ = bundled_entries("disclosure")
     before = {"groups_{number}_wer": [groups], "sessions": others}
     for entry in entries:
         yield from before.get(entry.name, ())
@@ -165,12 +180,46 @@ def _with_entries(entries: Iterable[Declared]) -> Iterator[Declared]:
     yield from (speakers, attributes)
 
 
-def _tests(row: Row) -> str:
-    """Write a rate; that of few tests as counted."""
-    n_tests = row["n_tests"]
-    if n_tests < _FEW_TESTS:
-        return f"{round(row['value'] * n_tests)} of {n_tests} tests"
-    return f"{100 * row['value']:.0f} %"
+def _short(row: Row) -> str:
+    """Write a rate for a cell of the first screen."""
+    return tests_of(row).replace(" % of tests", " %")
+
+
+def _identified_rows(found: Rates) -> Iterator[Row]:
+    """Yield how often people are named and singled out, by system, split and attack model."""
+    models = {a.id: a.title for a in found.data.protocol.attack_models}
+    for (system, attack, split), rates in found.identified.items():
+        row = {
+            **{name: rates[name] for name in ("n_tests", "length", "gallery", "rank")},
+            **{"system": system, "attack_model": models.get(attack, attack)},
+            "split": found.data.protocol.split_title(split),
+            "enrolled": "" if rates["enrollment"] is None else f"{rates['enrollment']:.3g}",
+            "genders": "mixed" if rates["mixed"] else "one",
+            **{"named": rate_of(rates).replace(" %", ""), "chance": f"{100 * rates['chance']:.3g}"},
+        }
+        if (out := rates["singled_out"]) is not None:
+            chance = 100 * singling_out_chance([out["gallery"]])[0]
+            row |= {"voices": out["gallery"], "singled": rate_of(out).replace(" %", "")}
+            row["singled_chance"] = f"{chance:.0f}"
+        yield row
+
+
+def _overlap_rows(found: Rates) -> Iterator[Row]:
+    """Yield how far the most often named speakers agree between two attack models of a system or,
+    under a single one, between systems."""
+    data = found.data
+    models = {a.id: a.title for a in data.protocol.attack_models}
+    groups = [(data.evaluations[of], Rates(one).counted) for of, one in data.by_folder.items()]
+    every = [(system, overlap) for system, records in groups for overlap in overlaps(records)]
+    every += [("All systems", overlap) for overlap in overlaps(found.counted, of_systems=True)]
+    for system, overlap in every:
+        one, other = (models.get(a, a) for a in overlap.attack_models)
+        row = {"system": system, "attacker": one, "other": other if one != other else "the same"}
+        row["shared"] = percent(overlap.shared[0], overlap.shared[1:]).replace(" %", "")
+        row["chance"] = f"{100 * overlap.chance:.0f}"
+        for name in ("jaccard", "correlation"):
+            row[name] = "{:.2f} [{:.2f}, {:.2f}]".format(*getattr(overlap, name))
+        yield row
 
 
 @dataclass(frozen=True)
@@ -180,12 +229,12 @@ class Disclosed(Rates):
     def found(self, system: str, attack_model: str, split: str) -> str:
         """Write how often an attack finds the right person; "" if that is unknown."""
         rates = self.identified.get((system, attack_model, split))
-        return in_words.found_text(rates) if rates else ""
+        return in_words.named_text(rates) if rates else ""
 
     def worst(self, system: str) -> str:
         """Name the speaker of a system who is found most often; "" without rates of speakers."""
         worst = self.worst_protected[system]
-        return in_words.worst_text(worst, self.data) if worst else ""
+        return f"{in_words.worst_text(worst, self.data)}." if worst else ""
 
     def columns(self) -> dict[str, dict[str, str]]:
         """Return how often people are identified, and the least protected speaker, by system."""
@@ -196,13 +245,13 @@ class Disclosed(Rates):
             if rates := [self.identified[p] for p in places if p in self.identified]:
                 most[system] = max(rates, key=lambda row: row["value"])
             if (worst := self.worst_protected[system]) is not None:
-                least[system] = f"{worst['speaker']}: {_tests(worst)}"
+                least[system] = f"{worst['speaker']}: {_short(worst)}"
         sizes = {row["gallery"] for row in most.values()}
         head = "Named in a group"
         if len(sizes) == 1:
             head = f"Named among {min(sizes)} (guessing {100 / min(sizes):.0f} %)"
         of_group = " of {} people" * (len(sizes) > 1)
-        named = {s: _tests(row) + of_group.format(row["gallery"]) for s, row in most.items()}
+        named = {s: _short(row) + of_group.format(row["gallery"]) for s, row in most.items()}
         return {
             title: of
             for title, of in ((head, named), ("Least protected speaker: named in", least))
@@ -216,6 +265,15 @@ class Disclosed(Rates):
             AMOUNT: [f"{text}." for text in in_words.amount_sentences(self.data)],
             INFERENCE: [f"{text}." for text in in_words.attribute_sentences(self.data)],
         }
+
+    def across(self) -> list[Table]:
+        """Return the tables over all systems."""
+        rows = {"identified": _identified_rows(self), "overlap": _overlap_rows(self)}
+        tables = (
+            declared_table(entry_of(name, "disclosure"), Measurements.of(of), {})
+            for name, of in rows.items()
+        )
+        return [table for table in tables if table is not None]
 
     def tables(self, entries: Iterable[Declared]) -> tuple[list[Declared], Mapping[str, _Fill]]:
         """Return the entries of the tables of a system with those of the wing in their places, and

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..choices import LEAST_SPEAKERS, LEVEL
-from ..errors import counted
+from ..errors import counted, enumerated
 from ..metrics import NO_WIDTH, describe
 from ..metrics.caveats import marked_text
 from ..numbers.cells import interval_of, system_column
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
-from ..report.attackers_in_words import attackers_in_words, corrected_words
+from ..report.attackers_in_words import attackers_in_words, corrected_words, untried
 from ..report.cautions import not_evaluated_attacks
 from ..report.first_screen import attacker
 from ..report.groups_in_words import privacy_sentences
@@ -30,7 +30,15 @@ from ..version import __version__
 from .evidence import ComparedGroups, InferredAttribute, SpeechAmount
 from .in_words import basis_text, group_text
 from .linkage import singling_out_chance
-from .numbers import inferred_attributes, is_mixed, percent, rate_of, speakers_size, speech_amounts
+from .numbers import (
+    inferred_attributes,
+    is_mixed,
+    percent,
+    rate_of,
+    speakers_size,
+    speech_amounts,
+    tests_of,
+)
 
 #: Most systems that two pages can be about.
 MOST_SYSTEMS = 3
@@ -48,12 +56,11 @@ _KNOWLEDGE = {
         "has the same tool, and applies it to the recordings of known people before comparing"
     ),
     (ANONYMIZED, ANONYMIZED): (
-        "has the same tool, applies it to the recordings of known people, and has trained the "
-        "recognition of speakers on processed speech"
+        "has the same tool, applies it to the recordings of known people, and trains on processed "
+        "speech"
     ),
     (ORIGINAL, ANONYMIZED): (
-        "compares with unprocessed recordings of known people, and has trained the recognition of "
-        "speakers on processed speech"
+        "compares with unprocessed recordings of known people, and trains on processed speech"
     ),
 }
 
@@ -64,8 +71,8 @@ _WORDS = (
 
 _READING = (
     "An attacker is anybody who tries to identify speakers, also the recipient of the recordings.",
-    "EER (equal error rate): an attacker decides whether a recording is of a given person, of whom "
-    "other recordings are known. The EER says how often the decision is wrong. 50 % is guessing, "
+    "EER (equal error rate): an attacker has recordings of a person. Is another recording of the "
+    "same person? The EER says how often the attacker's decision is wrong. 50 % is guessing, "
     "0 % is certainty: the lower, the less privacy. It is neither the share of people who are "
     "protected nor the probability of being found. A rate at which the right person is found is "
     "the other way round: the higher, the less privacy.",
@@ -157,6 +164,8 @@ def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
         evidence.groups,
     )
     rows = (("criterion", "what was measured", "result"), *_criteria(data, evidence))
+    sets = list(_test_sets(data))
+    sets[:0] = [("system and attacker", "test set", "EER")] * bool(sets)
     opinion = "The three criteria of Opinion 05/2014 on anonymization (WP 216)"
     reference = f"For those who check the numbers (boot: draws, not people): {data.signature}."
     parts = [
@@ -165,7 +174,7 @@ def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
         Part("What was tested", tuple(_tested(data))),
         Part("Attackers, and what each of them knows", tuple(_attackers(data))),
         Part(opinion, _CRITERIA[: 2 + bool(evidence.attributes)], rows),
-        Part("For which groups of speakers", tuple(_groups(data, evidence))),
+        Part("For which groups of speakers", tuple(_groups(data, evidence)), tuple(sets)),
         Part("With how much speech", tuple(_amount(data, evidence))),
         Part("What was not tested, and what follows", tuple(_not_tested(data, evidence))),
         Part("Reservations", tuple(f"{text}." for text, _ in front_notes(data, ()))),
@@ -183,22 +192,21 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
             group = group_text(rates["gallery"], mixed=rates["mixed"])
             yield (
                 f"{system}: the attacker {_knowledge(worst['model'])}. The search is in {group}. "
-                f"The right person is found {rate_of(rates)} of the time, on average over all "
-                f"tests. It would be {_of_original(data, worst, rates)}"
-                f"{100 * rates['chance']:.3g} % by guessing."
+                f"The attacker names the right person in {tests_of(rates)}. It would be "
+                f"{_of_original(data, worst, rates)}{100 * rates['chance']:.3g} % by guessing."
             )
             yield from _worst(data, system, rates["value"] - rates["chance"])
         yield from _errors(data, system)
     for of in evidence.attributes:
         yield (
             f"{of.name}: a classifier, trained on {_trained(of)} speech, has an average recall of "
-            f"{percent(of.uar, of.interval)} on anonymized speech. On unprotected speech it is "
+            f"{percent(of.uar)} on anonymized speech. On unprotected speech it is "
             f"{percent(of.original)}."
         )
     if (speakers := data.most_speakers) is not None and speakers <= LEAST_SPEAKERS:
         yield (
-            f"A test set has at most {speakers} speakers: enough to show a risk, not enough to "
-            "show that there is none."
+            f"A test set has at most {speakers} speakers. They can show a risk, but not that there "
+            "is none."
         )
     for model in not_evaluated_attacks(data):
         yield f"Not tried: an attacker who {_knowledge(model)}. This one may find more."
@@ -214,7 +222,7 @@ def _of_original(data: ReportData, attack: Row, rates: Row) -> str:
     for one in data.attacks[attack["system"]]:
         of_original = data.disclosed.identified.get(_key(one)) if one["model"].is_original else None
         if of_original is not None and (one["split"], of_original["gallery"]) == place:
-            return f"{100 * of_original['value']:.0f} % of the time with unprotected speech, "
+            return f"{100 * of_original['value']:.0f} % with unprotected speech, "
     return ""
 
 
@@ -229,19 +237,17 @@ def _worst(data: ReportData, system: str, average: float) -> Iterator[str]:
     if worst is None or worst["value"] - worst["chance"] <= average:
         return
     record, tied = worst["record"], worst["tied"]
-    who, tests = "person is", counted(worst["n_tests"], "test")
-    if tied > 1:
-        who, tests = f"{tied} people are each", f"at least {tests} each"
+    who, alike = ("person is", "") if tied == 1 else (f"{tied} people are each", ", or as often")
     group = group_text(speakers_size(record), mixed=is_mixed(record))
     yield (
-        f"{system}: the least protected {who} found {rate_of(worst)} of the time, in {tests}. The "
-        f"search is in {group}. It is the worst of {worst['among']} results, one for each person "
-        "and attacker, so partly by chance."
+        f"{system}: the least protected {who} named in {tests_of(worst)}{alike}. The search is in "
+        f"{group}. It is the worst of {worst['among']} results, one for each person and attacker, "
+        "so partly by chance."
     )
 
 
 def _errors(data: ReportData, system: str) -> Iterator[str]:
-    """Yield how often the strongest attacker of a system errs, as measured, then corrected."""
+    """Yield how often the strongest attacker of a system errs."""
     pairs = [one for one in _attacks(data) if one["system"] == system and one["printed"]]
     if not pairs:
         return
@@ -251,15 +257,12 @@ def _errors(data: ReportData, system: str) -> Iterator[str]:
     if tried is not None and tried.lowest is not None:
         lowest = tried.lowest
         best = f"the best of {len(tried.compared)} attackers ({lowest['phrase']})"
-    text = f"{lowest['printed']} % of cases {_bounds(data, interval_of(lowest))}".rstrip()
     original = data.original_eer["printed"]
     without = f" in {original} % with unprotected speech, and" if original else ""
     yield (
-        f"{system}: is a recording of a given person? {best[:1].upper()}{best[1:]} errs in {text}. "
-        f"It errs{without} by guessing in 50 %."
+        f"{system}: is a recording of a given person? {best[:1].upper()}{best[1:]} errs in "
+        f"{lowest['printed']} % of cases. It errs{without} by guessing in 50 %."
     )
-    if tried is not None and (corrected := corrected_words(tried)):
-        yield f"{system}: the same, {corrected}."
 
 
 def _bounds(data: ReportData, interval: Sequence[float] | None) -> str:
@@ -322,6 +325,12 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         how = f"The right person is found in {group} ({_phrase(one)}; {basis_text(rates)})"
         found = f"{rate_of(rates)} of the time; guessing: {100 * rates['chance']:.3g} %"
         yield "linkability", how, found
+    for system, worst in data.disclosed.worst_protected.items():
+        if worst is not None:
+            group = group_text(speakers_size(worst["record"]), mixed=is_mixed(worst["record"]))
+            how = f"The least protected person is found in {group} ({system})"
+            found = f"{tests_of(worst)} ({rate_of(worst)}); guessing: {100 * worst['chance']:.3g} %"
+            yield "linkability", how, found
     for one in _attacks(data):
         interval = _bounds(data, interval_of(one))
         how = f"Is a recording of a given person? ({_phrase(one)}; guessing errs in 50 %)"
@@ -391,14 +400,16 @@ def _attackers(data: ReportData) -> Iterator[str]:
         yield _WORDS
     words = attackers_in_words(data)
     yield from words.tried
+    if others := [a.title for a in untried(data)]:
+        yield f"Not tried, and perhaps stronger: {enumerated(others)}."
     for system, of_system in zip(data.systems_by_rank, words.of_systems, strict=True):
         yield from (f"{system}: {sentence[0].lower()}{sentence[1:]}" for sentence in of_system)
     if original := data.original_eer["printed"]:
         yield f"Against original speech, which is not protected, the EER is {original} %."
 
 
-def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
-    """Describe the test sets, which differ by data set and gender, and the groups of a protocol."""
+def _test_sets(data: ReportData) -> Iterator[tuple[str, str, str]]:
+    """Yield the rows of the test sets, which differ by data set and gender."""
     protocol, eer = data.protocol, describe(data.protocol.eer)
 
     def value(record: Record) -> float:
@@ -415,16 +426,17 @@ def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
             continue
         ordered = sorted(records, key=value)
         picked = ordered if len(ordered) <= _LISTED else [ordered[0], ordered[-1]]
-        sets = [
-            f"{protocol.data_set(r.condition.data_set).title}, "
-            f"{protocol.genders[r.condition.gender]} "
-            f"{marked_text(eer.format(value(r)), r.caveat(protocol.eer))} % "
-            f"{_bounds(data, r.intervals(protocol.variant).get(protocol.eer))}"
-            for r in picked
-        ]
-        which = "" if picked == ordered else f" (the lowest and the highest of {len(ordered)})"
-        listed = "; ".join(text.rstrip() for text in sets)
-        yield f"{_phrase(one)}, EER by test set{which}: {listed}."
+        which = f"lowest of {len(ordered)}", f"highest of {len(ordered)}"
+        for r, of in zip(picked, which if picked != ordered else [""] * len(picked), strict=True):
+            text = marked_text(eer.format(value(r)), r.caveat(protocol.eer))
+            bounds = _bounds(data, r.intervals(protocol.variant).get(protocol.eer))
+            place = protocol.data_set(r.condition.data_set).title
+            place = f"{place}, {protocol.genders[r.condition.gender]}"
+            yield _phrase(one), f"{place} ({of})" if of else place, f"{text} % {bounds}".rstrip()
+
+
+def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
+    """Say how the groups of a protocol differ, and what was not tested."""
     compared = [f"{s}." for s in (*privacy_sentences(data), *map(_compared, evidence.groups))]
     yield from compared
     columns = [*data.group_columns, *(of.column for of in evidence.groups)]
@@ -439,10 +451,10 @@ def _compared(of: ComparedGroups) -> str:
     rates = "; ".join(f"{name} {100 * eer:.1f} %" for name, eer in eers) or "no values"
     text = f"By {of.column} ({of.name}), EER within each group: {rates}"
     if not of.largest:
-        return f"{text}; no group has enough speakers for a test"
+        return f"{text}. No group has enough speakers for a test"
     return (
-        f"{text}; the largest difference to the other groups in standard errors: {of.largest} "
-        f"{100 * of.difference:+.1f} points (standard error {100 * of.se:.1f}), "
+        f"{text}. In standard errors, {of.largest} differs most: {100 * of.difference:+.1f} "
+        f"points (standard error {100 * of.se:.1f}). The difference is "
         + ("significant" if of.p_value < 1 - LEVEL else "not significant, which proves nothing")
         + f" (p = {of.p_value:.3f}, corrected over the groups)"
     )
@@ -474,7 +486,7 @@ def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
         "would say that these attackers failed, not that nobody can succeed."
     )
     for model in not_evaluated_attacks(data):
-        yield f"{model.title} attacker, who {_knowledge(model)}: this one may find more."
+        yield f"{model.title} attacker, who {_knowledge(model)}. This one may find more."
     others = _without(_ATTRIBUTES, [of.name for of in evidence.attributes])
     yield f"Inference of {', '.join([*others, 'other attributes'])}: it may be possible."
     if not data.disclosed.identified:

@@ -386,13 +386,13 @@ def needed_for_tests(n: int, tests: int) -> str:
     Examples
     --------
     >>> needed_for_tests(30, 21)
-    'With 30 speakers, significance among all 21 comparisons needs --bootstrap 2820 or more'
+    'Significance among all 21 comparisons needs --bootstrap 2820 or more'
     """
     needed = least_replicates(n, tests=tests)
     remedy = f"needs --bootstrap {needed:.0f} or more"
     if what_is_too_few(needed) == "speakers":
-        remedy = "cannot be reached: compare fewer, or more speakers"
-    return f"With {n} speakers, significance among all {tests} comparisons {remedy}"
+        remedy = f"cannot be reached with {n} speakers: compare fewer, or more speakers"
+    return f"Significance among all {tests} comparisons {remedy}"
 
 
 def subtract(first: ArrayLike, second: ArrayLike) -> FloatArray:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PrivacyEvalError, known_names, library
+from ..errors import PrivacyEvalError, enumerated, known_names, library
 from .registry import METRICS
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ def latex_cell(cell: str) -> str:
 
 #: What chance alone reaches, from simulations of 50 to 1000 targets: docs/metrics.md.
 CHANCE_OF_ZEBRA = (
-    "Worst-case disclosure of scores without any information: tag B in 12 to 13 % of score sets "
-    "(95 % quantile 1.3 to 1.6), so tag A or a low B is no evidence of a leak"
+    "By chance alone, 12 to 13 % of score sets get tag B. Tag A or a low B is no evidence of a "
+    "leak. One set of scores in twenty exceeds 1.3 to 1.6 by chance"
 )
 
 
@@ -125,7 +125,7 @@ def bias_notes(metrics: Sequence[str]) -> list[str]:
     """
     names = [METRICS[key].name for key in metrics if METRICS[key].repeats_matter]
     return [
-        f"Intervals of {' and '.join(names)} are biased to the less private side. They need not "
+        f"Intervals of {enumerated(names)} are biased to the less private side. They need not "
         "include the value: replicates repeat trials, which counts as more evidence. Most of it "
         "cancels in differences"
     ][: len(names)]

@@ -211,10 +211,11 @@ class Metric(MetricDescription):
 
     @property
     def explanation(self) -> str:
-        """Meaning, direction and value by chance of the metric, in one line; "" if unknown."""
-        direction = f"; {self.direction}" if self.direction else ""
-        chance = f"; by chance {self.chance}" if self.chance else ""
-        return f"{self.sentence}: {self.meaning}{direction}{chance}." if self.meaning else ""
+        """Meaning, direction and value by chance of the metric, a sentence each; "" if unknown."""
+        texts = (self.meaning, self.direction, self.chance and f"by chance {self.chance}")
+        first, *others = "; ".join(filter(None, texts)).split("; ")
+        said = (f"{self.sentence}: {first}", *(text[:1].upper() + text[1:] for text in others))
+        return f"{'. '.join(said)}." if self.meaning else ""
 
     @property
     def description(self) -> MetricDescription:

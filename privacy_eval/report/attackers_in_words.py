@@ -29,11 +29,11 @@ _CORRECTED = (
     "is not widened for few speakers. Quote the lowest EER as measured first"
 )
 
-#: Than what attackers are weaker by whom privacy is overestimated, by its key in `Tried.weaker`.
+#: What is stronger than attackers by whom privacy is overestimated, by its key in `Tried.weaker`.
 _STRONGER = {
-    "words": "the words alone",
-    "spectrum": "the spectrum",
-    "variant": "the same with alignment, a discriminant or score normalization",
+    "words": "the words alone are",
+    "spectrum": "the spectrum is",
+    "variant": "the same with alignment, a discriminant or score normalization is",
 }
 
 #: Systems and splits that a note names.
@@ -48,17 +48,20 @@ class AttackersInWords:
     ----------
     verdict : str
         What the strongest attacker leaves of the first systems; "" if nothing is known of it.
+    corrected : str
+        The same, corrected for the choice among the attackers.
     tried : tuple of str
-        Which attackers were tried, and which were not.
+        Which attackers were tried.
     running : tuple of str
         What they cost, and commands that extracted their x-vectors.
     hints : tuple of str
-        The options that run others or rank by the strongest.
+        The option that ranks by the strongest.
     of_systems : tuple of tuples of str
         What others than the challenge's own reach against each system, as ranked.
     """
 
     verdict: str
+    corrected: str
     tried: tuple[str, ...]
     running: tuple[str, ...]
     hints: tuple[str, ...]
@@ -70,7 +73,7 @@ def attackers_in_words(data: ReportData) -> AttackersInWords:
     rows = [data.tried.get((system, data.main_split)) for system in data.systems_by_rank]
     of_systems = tuple(tuple(_reached(row, data)) if row is not None else () for row in rows)
     return AttackersInWords(
-        _verdict(data),
+        *_verdict(data),
         tuple(_tried(data)),
         tuple(_costs(data)),
         tuple(_hints(data)),
@@ -78,27 +81,25 @@ def attackers_in_words(data: ReportData) -> AttackersInWords:
     )
 
 
-def _verdict(data: ReportData) -> str:
+def _verdict(data: ReportData) -> tuple[str, str]:
     """State what the strongest attacker leaves of the two systems that rank first, and which one
-    ranks first by it, if that is another."""
+    ranks first by it, if that is another; and corrected for the choice."""
     ranking, best = data.main_ranking, _first_by_strongest(data)
     ranked = [r for r in ranking.ranked if r["system"] in ranking.own]
     ranked = [*ranked[:2], *(r for r in ranked[2:] if r["system"] == best)]
     rows = {r["system"]: r["tried"] for r in ranked if r.get("tried") and r["tried"].lowest}
     if not rows:
-        return ""
-    number = max(len(row.compared) for row in rows.values())
+        return "", ""
     lowest = {s: row.lowest for s, row in rows.items()}
     leaves = ", ".join(f"{s} {of['printed']} % ({of['phrase']})" for s, of in lowest.items())
-    by = f"strongest of {counted(number, 'attacker')}"
-    untested = "; the difference is not tested" * (len(rows) > 1)
+    untested = ". The difference is not tested" * (len(rows) > 1)
     if best:
         how = "better" if len(ranking.own) == 2 else "best"
-        sentence = f"But by the {by}, {best} protects {how}: {leaves}{untested}."
+        sentence = f"But by the strongest attacker, {best} protects {how}: {leaves}{untested}."
     else:
-        sentence = f"The {by} leaves {leaves}{untested * ranking.by_strongest}."
+        sentence = f"The strongest attacker leaves {leaves}{untested * ranking.by_strongest}."
     corrected = (f"{s} {words}." for s, row in rows.items() if (words := corrected_words(row)))
-    return " ".join((sentence, *corrected))
+    return sentence, " ".join(corrected)
 
 
 def corrected_words(row: Tried) -> str:
@@ -110,7 +111,7 @@ def corrected_words(row: Tried) -> str:
 
 
 def _tried(data: ReportData) -> Iterator[str]:
-    """Say which attackers were tried, and which were not."""
+    """Say which attackers were tried, and which the protocol names besides."""
     protocol = data.protocol
     titles = {a.id: a.title for a in protocol.attackers}
     own_records = (r for r in data.results.verification if r.condition.is_by_challenge)
@@ -144,8 +145,6 @@ def _tried(data: ReportData) -> Iterator[str]:
     outside = [a for a in protocol.other_attackers if a.scoring == "outside"]
     if unscored := [a.title for a in outside if a.id not in others]:
         yield f"Named in the protocol, but without scores: {'; '.join(unscored)}."
-    if untried := _untried(data):
-        yield f"Not tried, and perhaps stronger: {'; '.join(a.title for a in untried)}."
 
 
 def _others(data: ReportData) -> list[str]:
@@ -153,10 +152,20 @@ def _others(data: ReportData) -> list[str]:
     return list(dict.fromkeys(r.condition.attacker for r in data.others))
 
 
-def _untried(data: ReportData) -> list[Attacker]:
+def untried(data: ReportData) -> list[Attacker]:
     """List the attackers of the protocol that stage 5 could run, but has not run."""
     able = [a for a in data.protocol.other_attackers if a.scoring != "outside"]
     return [a for a in able if a.id not in _others(data)]
+
+
+def untried_note(data: ReportData) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the caution of attackers that were not tried, with their titles."""
+    others = untried(data)
+    text = (
+        f"Not tried, and perhaps stronger: {counted(len(others), 'attacker')}. Stage 5 runs them, "
+        f"or says what the tree lacks: --attackers {','.join(a.id for a in others)}"
+    )
+    return [(text, tuple(a.title for a in others))] if others else []
 
 
 def _first_by_strongest(data: ReportData) -> str:
@@ -176,10 +185,7 @@ def _first_by_strongest(data: ReportData) -> str:
 
 
 def _hints(data: ReportData) -> Iterator[str]:
-    """Say which option runs attackers that were not tried, and which one ranks by the strongest."""
-    if untried := _untried(data):
-        ids = ",".join(a.id for a in untried)
-        yield f"Stage 5 with --attackers {ids} runs the others, or says what the tree lacks."
+    """Say which option ranks by the strongest attacker, if that changes the first."""
     if _first_by_strongest(data):
         yield "The option --by-strongest ranks by the strongest attacker."
 
@@ -210,8 +216,8 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
         reached = f"an attacker who reads the words alone reaches an EER of {words['printed']} %"
         if challenge is not None and any(a is challenge for a, _ in row.weaker["words"]):
             yield (
-                f"{_overestimates(row)}: {reached}, less than the {challenge['printed']} % of "
-                f"the {challenge['phrase']} attacker ({row.how_compared})."
+                f"{_overestimates(row)}: {reached}. The {challenge['phrase']} attacker reaches "
+                f"{challenge['printed']} % ({row.how_compared})."
             )
         else:
             yield f"{reached[:1].upper()}{reached[1:]}."
@@ -220,15 +226,13 @@ def _reached(row: Tried, data: ReportData) -> Iterator[str]:
         if one["attacker"] == data.protocol.own_attacker:
             yield (
                 f"{_overestimates(row)}: an attacker with {other['phrase']} reaches "
-                f"{other['printed']} % instead of the {one['printed']} % of the "
-                f"{one['phrase']} attacker ({row.how_compared})."
+                f"{other['printed']} %. The {one['phrase']} attacker reaches {one['printed']} % "
+                f"({row.how_compared})."
             )
     if row.lowest is not None:
-        corrected = corrected_words(row)
         yield (
-            f"The strongest of {len(row.compared)} attackers that were tried: "
-            f"{row.lowest['phrase']}, {row.lowest['printed']} %"
-            f"{f'; {corrected}' * bool(corrected)}."
+            f"The strongest of {len(row.compared)} attackers that were tried is "
+            f"{row.lowest['phrase']}: EER {row.lowest['printed']} %."
         )
 
 
@@ -254,12 +258,12 @@ def _by_session(row: Tried, data: ReportData) -> Iterator[str]:
         if eers:
             ends = [describe("eer").format(eer) for eer in dict.fromkeys((eers[0], eers[-1]))]
             targets = sum(of.get("n_target", 0) for of in strata)
-            texts[name] = f"{' to '.join(ends)} % ({targets} target trials)"
+            texts[name] = f"{' to '.join(ends)} % (target trials: {targets})"
     if len(texts) == 2:
         yield (
-            f"By session, the words alone reach {texts['enrolled']} where the target enrolled "
-            f"other speech of the same session, and {texts['other']} elsewhere, by trial set "
-            "(table sessions)."
+            "By session and trial set, the words alone reach these EERs (table sessions). The "
+            f"target enrolled other speech of the same session: {texts['enrolled']}. Elsewhere: "
+            f"{texts['other']}."
         )
 
 
@@ -294,8 +298,8 @@ def strongest_notes(rows: Sequence[Tried]) -> list[str]:
         notes.append(f"{TOO_LOW[:1].upper()}{TOO_LOW[1:]}")
     if any(row.strongest is None and row.lowest is not None for row in rows):
         notes.append(
-            "Without a corrected EER: attackers that were not all measured in the same bootstrap "
-            "replicates (option --bootstrap of the evaluation), or on too few speakers"
+            "Without a corrected EER: attackers without the same bootstrap replicates (option "
+            "--bootstrap of the evaluation), or with too few speakers"
         )
     if any(row.partial for row in rows):
         notes.append(f"{PARTIAL.strip()}: of some trial sets only, so not compared with the others")
@@ -330,16 +334,14 @@ def _overestimated(rows: Iterable[Tried], data: ReportData) -> Iterator[str]:
     for row in rows:
         where = f"{row.system}, {data.protocol.split_name(row.split)}"
         for kind, pairs in row.weaker.items():
-            of_pairs = [[f"{a['phrase']} {a['printed']} %" for a in pair] for pair in pairs]
-            if kind == "words" and row.words is not None and pairs:
-                words = f"words {row.words['printed']} %"
-                of_pairs = [[*(weaker for weaker, _ in of_pairs), words]]
-            texts[kind] += [f"{where}: {', '.join(of)}" for of in of_pairs]
+            than = ("" if kind == "words" else f" (stronger: {b['phrase']})" for _, b in pairs)
+            weaker = [f"{one['phrase']}{by}" for (one, _), by in zip(pairs, than, strict=True)]
+            texts[kind] += [f"{where}: {', '.join(weaker)}"] * bool(pairs)
             how |= {row.how_compared} if pairs else set()
     for kind, texts_of in texts.items():
         if texts_of:
             named = "; ".join([*texts_of[:_NAMED], *(["..."] if len(texts_of) > _NAMED else [])])
             yield (
-                f"{_overestimates(*rows)} by attackers weaker than {_STRONGER[kind]} ({named}; "
-                f"{' or '.join(sorted(how))})"
+                f"{_overestimates(*rows)}: {_STRONGER[kind]} stronger than these attackers "
+                f"({' or '.join(sorted(how))}). {named[:1].upper()}{named[1:]}"
             )

@@ -388,8 +388,8 @@ def _notes(
     if any(block.attack for block in blocks):
         yield "Speech in enrollment and trial: o original, a anonymized"
     if any(metric.key == "zebra_individual" for metric in metrics):
-        odds = "; ".join(f"{tag}: {text}" for tag, text in POSTERIOR_ODDS.items())
-        yield f"Worst-case disclosure, posterior odds ratio at a flat prior: {odds}"
+        odds = ". ".join(f"{tag}: {text}" for tag, text in POSTERIOR_ODDS.items())
+        yield f"Tags of worst-case disclosure: posterior odds ratio at a flat prior. {odds}"
         yield CHANCE_OF_ZEBRA
     if any(line.data == AVERAGE for block in blocks for line in block.lines):
         yield f"{AVERAGE}: {weights_text(means.protocol)}, blank where a value is missing"

@@ -713,7 +713,7 @@ _KINDS: tuple[Kind, ...] = ("scores", "utility", "emotion", "measures", "matrice
 _NOTHING = {
     NOT_AVAILABLE: "no value (n/a)",
     (ignoring := describe("min_dcf_0.01").format(1.0, detailed=True)): f"a minimum cost of "
-    f"{ignoring}, that of ignoring the scores",
+    f"{ignoring}, as without scores",
 }
 
 

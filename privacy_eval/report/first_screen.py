@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator
 
 from ..choices import LEAST_SPEAKERS, grouped
@@ -19,7 +20,7 @@ from ..results.records import Results
 from ..tree.conditions import Condition
 from ..version import __version__
 from .answer import answer_picture, answer_sentence, ranks
-from .attackers_in_words import AttackersInWords, attackers_in_words
+from .attackers_in_words import AttackersInWords, attackers_in_words, untried_note
 from .cautions import front_cautions, not_evaluated_attacks
 from .notes import averaged_text, front_notes, interval_notes, voice_sentence
 from .page import Front
@@ -30,13 +31,16 @@ _PARTS = ("dnsmos_sig", "dnsmos_bak", "dnsmos_p808", LEVEL)
 _CHANGE = "original \u2192 anonymized"
 #: Sentences on measures that need an explanation.
 _MEASURED = {
-    "dnsmos_ovrl": f"Quality: DNSMOS {{}} (overall, {_CHANGE}; opinions from 1 to 5 that a network "
-    "predicts, not listeners').",
-    "per_original": "Phones: {} of those that a recognizer hears in original speech are "
-    "recognized otherwise (PER to original speech; compare systems by it).",
-    "per": f"Phones: a recognizer gets {{}} wrong (PER, {_CHANGE}; pronunciations have errors of "
-    "their own: compare the two).",
+    "dnsmos_ovrl": f"Quality: DNSMOS {{}} (overall, {_CHANGE}). A network predicts these opinions, "
+    "from 1 to 5.",
+    "per_original": "Phones: {} of those in original speech are recognized otherwise (PER to "
+    "original speech). Compare systems by it.",
+    "per": f"Phones: a recognizer gets {{}} wrong (PER, {_CHANGE}). Pronunciations have errors of "
+    "their own: compare the two.",
 }
+
+#: Intervals, which stand in the tables and the picture.
+_BOUNDS = re.compile(r" \[[^][]*\]")
 
 #: The most cautions of the first screen.
 _CAUTIONS = 5
@@ -49,7 +53,7 @@ def front(data: ReportData) -> Front:
     """Compose the first screen, except its tables and figures."""
     words = tuple(_words(data))
     not_evaluated = tuple(
-        f"Not evaluated: an attacker {attacker(one)}, who may be stronger{_what_runs(one, data)}"
+        f"Not evaluated, and perhaps stronger: an attacker {attacker(one)}{_what_runs(one, data)}"
         for one in not_evaluated_attacks(data)
     )
     warnings, attackers = front_notes(data, not_evaluated), attackers_in_words(data)
@@ -66,6 +70,7 @@ def front(data: ReportData) -> Front:
             answer=answer_sentence(data),
             picture=answer_picture(data, {}),
         )
+    warnings += tuple(untried_note(data))
     split = data.main_split
     answers = tuple(
         (system, tuple(_sentences(data, system, split, by_others)))
@@ -76,8 +81,8 @@ def front(data: ReportData) -> Front:
         words += ((NO_WIDTH, NO_WIDTH_NOTE.partition(": ")[2]),)
     return Front(
         tuple(_facts(data, split)),
-        verdict,
-        answers,
+        _BOUNDS.sub("", verdict),
+        tuple((s, tuple(_BOUNDS.sub("", sentence) for sentence in of)) for s, of in answers),
         warnings,
         words,
         attackers=(*attackers.tried, *attackers.running),
@@ -96,8 +101,10 @@ def text_for_a_paper(data: ReportData) -> str:
     if not data.results.systems:
         return ""
     protocol, drawn = data.protocol, any(r.has_intervals for r in data.results.verification)
+    attackers = attackers_in_words(data)
     sentences = [
-        _verdicts(data, attackers_in_words(data)),
+        _verdicts(data, attackers),
+        attackers.corrected,
         f"{describe(protocol.eer).name}: {averaged_text(protocol)}, "
         f"{protocol.average_attack.phrase} attack model, {protocol.split_name(data.main_split)}.",
         *(f"{note}." for note in interval_notes(data.results.records(), [protocol.eer] * drawn)),
@@ -105,7 +112,7 @@ def text_for_a_paper(data: ReportData) -> str:
         f"Computed with privacy_eval {__version__}, protocol {protocol.title}.",
         *(f"{note}." for note in data.unsigned),
     ]
-    return " ".join(sentences)
+    return " ".join(filter(None, sentences))
 
 
 def _verdicts(data: ReportData, attackers: AttackersInWords) -> str:
@@ -131,12 +138,12 @@ def _published_verdict(data: ReportData) -> str:
         if ranked := rank(data.means, **under).ranked:
             most = ranked[0]
             sentence += (
-                f"; against an attacker {attacker(model)}, {most['system']} leaves the highest of "
+                f". Against an attacker {attacker(model)}, {most['system']} leaves the highest of "
                 f"{len(ranked)}: {most['printed']} %"
             )
-    sentence += f" ({protocol.split_name(data.main_split)}; differences are not tested)"
+    sentence += f" ({protocol.split_name(data.main_split)}). Differences are not tested"
     original = data.original_eer["printed"]
-    return f"{sentence}; 50 % is chance{f', {original} % original speech' * bool(original)}."
+    return f"{sentence}. 50 % is chance{f', {original} % original speech' * bool(original)}."
 
 
 def _facts(data: ReportData, split: str) -> Iterator[tuple[str, str]]:
@@ -186,27 +193,26 @@ def _verdict(data: ReportData) -> str:
     metric, among = describe(ranking.metric), f"number {number} of {len(ranking.ranked)} systems"
     beside = len(ranked) < len(ranking.ranked) and not data.protocol.is_simulated
     few = data.most_speakers is not None and data.most_speakers < LEAST_SPEAKERS
-    published = f", {among} with published ones" * (beside and not few)
+    published = f" It is {among} with published ones." * (beside and not few)
     system, eer = first["system"], f"{first['printed']} %"
     if len(ranked) == 1:
         protocol = data.protocol
         attack = protocol.average_attack.phrase
         under = f" under the {attack} attack model ({protocol.split_name(data.main_split)})"
-        return (
-            f"{system} leaves an EER of {_with_interval(first)}{under}; 50 % is chance{published}."
-        )
+        eer = _with_interval(first)
+        return f"{system} leaves an EER of {eer}{under}. 50 % is chance.{published}"
     second = ranked[1][1]
     how = "better" if len(ranked) == 2 else "best"
     named, following = second["system"], first.get("next")
-    sentence = f"{system} protects {how}: EER {eer} against {second['printed']} % of {named}"
+    sentence = f"{system} protects {how}: EER {eer}, against {second['printed']} % of {named}"
     if first["printed"] == second["printed"]:
         sentence = f"{system} and {named} leave the same EER, {eer}"
     elif following is not None and not following["better"]:
         sentence = f"Perhaps {sentence}"
-    other = "no test of the difference is possible without bootstrap replicates"
+    other = "No test of the difference is possible without bootstrap replicates"
     compared = following is not None or interval_of(second) is not None
     tested = _difference(metric, first, named=named) if compared else ""
-    return f"{sentence}; {tested or other}{published}."
+    return f"{sentence}. {tested or other}.{published}"
 
 
 def _difference(metric: Metric, ranked: Row, *, named: str) -> str:
@@ -221,14 +227,12 @@ def _difference(metric: Metric, ranked: Row, *, named: str) -> str:
     other = ranked.get("next")
     if other is None:
         return str(ranked.get("why_not", ""))
-    few = other["too_few"]
-    how = "a significant difference" if other["better"] else "no significant difference"
-    how = f"too few {few} to test the difference" if few else how
-    if other["against"] != named:
-        how += f" to {other['against']}"
-    text = metric.format(other["value"]) + " points" * metric.percent
-    bounds = f" {metric.interval(interval_of(other))}" * (not few)
-    return f"{how} ({text}{bounds})"
+    few, text = other["too_few"], metric.format(other["value"]) + " points" * metric.percent
+    to = f" to {other['against']}" * (other["against"] != named)
+    if few:
+        return f"Too few {few} to test the difference{to} ({text})"
+    text += f" {metric.interval(interval_of(other))}"
+    return f"The difference{to}, {text}, is {'' if other['better'] else 'not '}significant"
 
 
 def _verdict_on_words(data: ReportData, split: str) -> str:
@@ -242,7 +246,7 @@ def _verdict_on_words(data: ReportData, split: str) -> str:
     tested = _difference(describe("wer"), first, named=second["system"])
     return (
         f"{first['system']} keeps words {how}: WER {first['printed']} % against "
-        f"{second['printed']} % of {second['system']}; {tested}."
+        f"{second['printed']} % of {second['system']}. {tested}."
     )
 
 
@@ -261,20 +265,19 @@ def _sentences(
     if informed:
         best = min(informed, key=lambda a: float(a["of_present"]))
         yield (
-            f"Against an attacker {attacker(best['model'])}, {system} leaves an EER of "
-            f"{_with_interval(best)} ({best['phrase']})."
+            f"An attacker {attacker(best['model'])}: EER {_with_interval(best)} ({best['phrase']})."
         )
     for one in (a for a in evaluated if not a["model"].is_original):
-        against = f"Against an attacker {attacker(one['model'])}"
+        against = f"An attacker {attacker(one['model'])}"
         if one["withheld"]:
             yield f"{against}: no average ({one['why_blank']})."
             continue
-        sentence = f"{against}, {system} leaves an EER of {_with_interval(one)}"
+        sentence = f"{against}: EER {_with_interval(one)}"
         if len(one["parts"]) < conditions:
             sentence += f" ({len(one['parts'])} of {conditions} conditions)"
-        sentence += ". 50 % is chance"
         text = data.original_eer["printed"]
-        sentence += f", {text} % original speech" if original and text else ""
+        sentence += ". Guessing gives 50 %"
+        sentence += f", original speech {text} %" if original and text else ""
         if data.disclosed and (found := data.disclosed.found(system, one["model"].id, split)):
             sentence += f". {found}"
         yield f"{sentence}."
@@ -285,8 +288,8 @@ def _sentences(
         yield f"Words: a recognizer gets {errors} wrong (WER, {_CHANGE})."
     if recall := _change(data, system, split, "uar"):
         yield (
-            f"Emotions: a recognizer's average recall is {recall} (UAR, {_CHANGE}"
-            f"{_of_folds(data, system, split)})."
+            f"Emotions: a recognizer's average recall is {recall} (UAR, {_CHANGE})."
+            f"{_of_folds(data, system, split)}"
         )
     yield from _measured(data, system, split)
     yield from _worst(data, system)
@@ -304,7 +307,7 @@ def _beside_published(data: ReportData, system: str) -> Iterator[str]:
         places = grouped(published, lambda r: _PLACES[(r["value"] >= low) + (r["value"] > high)])
         names = (f"{w} {abbreviate([r['system'] for r in of])}" for w, of in places.items())
         attack = data.protocol.average_attack.phrase
-        yield f"Of published EERs ({attack} attacker), {'; '.join(names)}."
+        yield f"Published EERs ({attack} attacker): {'; '.join(names)}."
     if system == data.systems_by_rank[0]:
         yield (
             "Published values allow no test: to test a published system, put its scores into the "
@@ -356,13 +359,13 @@ def _of_folds(data: ReportData, system: str, split: str) -> str:
         if recalls:
             ranges.append(f"{min(recalls):.1f} to {max(recalls):.1f} %")
         emotions = max([emotions, *(len(r.values().keys() - {"uar"}) for r in of_speech)])
-    chance = f"; {100 / emotions:.3g} % is chance" if emotions else ""
+    chance = f" {100 / emotions:.3g} % is chance." if emotions else ""
     if not ranges:
-        return f"{chance}; without folds no uncertainty can be given"
+        return f"{chance} Without folds no uncertainty can be given."
     emotion = data.results.of(system).emotion
     number = max(len(r.measurements.values("fold")) for r in emotion)
     by_fold = " \u2192 ".join(ranges)
-    return f"{chance}; recalls of the {number} folds, each of a speaker: {by_fold}"
+    return f"{chance} Recalls of the {number} folds, each of a speaker: {by_fold}."
 
 
 def _worst(data: ReportData, system: str) -> Iterator[str]:
@@ -382,16 +385,16 @@ def _worst(data: ReportData, system: str) -> Iterator[str]:
         how = f"de-identified by {describe('deid').format(deid)} %"
         how = how if deid > 0 else "not de-identified at all"
         if (whole := of_set.values("exact").get("deid")) is not None:
-            how += f", all speakers of the set together by {describe('deid').format(whole)} %"
+            how += f"; all speakers together by {describe('deid').format(whole)} %"
         yield (
-            f"Worst protected: speaker {worst['speaker']} ({set_title(data, of_set.condition)}), "
-            f"{how} (variant {worst['variant']}). {highest_of(len(similar))}"
+            f"Least protected speaker: {worst['speaker']} ({set_title(data, of_set.condition)}), "
+            f"{how} (variant {worst['variant']}). {highest_of(len(similar))}."
         )
 
 
 def highest_of(number: int) -> str:
     """Warn of the choice of the worst."""
-    return f"It is chosen as the worst of {counted(number, 'result')}, so partly by chance."
+    return f"It is the worst of {counted(number, 'result')}, so partly by chance"
 
 
 def set_title(data: ReportData, condition: Condition) -> str:
@@ -410,8 +413,8 @@ def contents(data: ReportData) -> str:
     results = data.results
     return (
         f"{counted(len(results.systems), 'system')}, "
-        f"{counted(len(results.verification), 'condition')}, "
-        f"{counted(len(results.similarity), 'voice similarity')}, "
+        f"{counted(len(results.verification), 'condition')}. Beside them "
+        f"{counted(len(results.similarity), 'voice similarity')} and "
         f"{counted(len(results.recognition), 'word error rate')}. "
         f"Written by privacy_eval {__version__}."
     )
@@ -420,7 +423,7 @@ def contents(data: ReportData) -> str:
 def _what_runs(attack: AttackModel, data: ReportData) -> str:
     """Name the attackers of the protocol that state an attack model; "" if none does."""
     ids = ",".join(a.id for a in data.protocol.attackers if a.attack_model == attack.id)
-    how = f" (with training speech of other speakers, stage 5 tries it: --attackers {ids})"
+    how = f". With training speech of other speakers, stage 5 tries it: --attackers {ids}"
     return how * bool(ids)
 
 
@@ -431,17 +434,17 @@ def _words(data: ReportData) -> Iterator[tuple[str, str]]:
     yield "To quote", "the strongest attacker that was evaluated, and which ones were not"
     yield (
         "Words",
-        "the spoken content is kept, not anonymized: the WER measures how well it is recognized",
+        "the spoken content is kept, not anonymized. The WER measures how well it is recognized",
     )
     yield (
         "50 %",
-        "chance level for one attacker, on average over speakers: it does not mean that nobody is "
-        "recognized, as single speakers may be, or by a stronger attacker; slightly above 50 % is "
-        "chance, too, and far above it the scores are inverted",
+        "chance level for one attacker, on average over speakers. Single speakers may still be "
+        "recognized, and a stronger attacker may recognize more. Slightly above 50 % is chance, "
+        "too. Far above it the scores are inverted",
     )
 
 
 def _known(attack: AttackModel) -> str:
     speech = f"{attack.enrollment} recordings of the people, and {attack.trial} ones to attribute"
-    trained = f"; trained on {attack.asv_model} speech" if attack.asv_model else ""
-    return f"{attacker(attack).partition(' (')[0]}: has {speech}{trained}"
+    trained = f". The model is trained on {attack.asv_model} speech" if attack.asv_model else ""
+    return f"{attacker(attack).partition(' (')[0]}. It has {speech}{trained}"

@@ -383,7 +383,7 @@ def _tests(ranking: Ranking) -> str:
     if ranking.by_strongest:
         own = ranking.protocol.average_attack.phrase
         return (
-            f"In the order of the lowest EER as measured{_other_order(ranking)}; beside it that of "
+            f"In the order of the lowest EER as measured{_other_order(ranking)}. Beside it stands "
             f"the challenge's {own} attacker. Differences are not tested: the attackers differ"
         )
     if ranking.attack_model is None and not ranking.replicates:
@@ -405,10 +405,10 @@ def _tests(ranking: Ranking) -> str:
     units = " in percentage points" if metric.percent else ""
     least = math.ceil(1000 * max(map(least_p_value, ranking.replicates))) / 1000
     return (
-        f"Intervals from {numbers} bootstrap replicates of speakers. Each system that "
-        "has them is compared only with the next one of the same draws, which the statement names "
-        f"(difference{units}, paired by replicate, two-sided p-value): tests of pairs, not "
-        "corrected for their number. Intervals and p-values are widened for few speakers (expanded "
-        f"percentiles, Hesterberg 2015): with {n_speakers} speakers and {numbers} "
-        f"replicates no p-value can fall below {least:.3f}."
+        f"Intervals from {numbers} bootstrap replicates of speakers. Each system that has them is "
+        "compared with the next one of the same draws, which the statement names. The difference"
+        f"{units} is paired by replicate, its p-value two-sided. Pairs are tested one by one, "
+        "without correction for their number. Intervals and p-values are widened for few speakers "
+        f"(expanded percentiles, Hesterberg 2015). With {n_speakers} speakers no p-value can fall "
+        f"below {least:.3f}."
     )

@@ -30,6 +30,9 @@ OTHER_SOURCE_MARK = "\u00a7"
 # Number of lines on conditions that were not evaluated, of possibly thousands.
 _ABSENT_SHOWN = 200
 
+#: Facts of how alike the voices of a speaker are.
+CONSISTENCY = ("within", "between", "original_within", "original_between")
+
 #: A sentence, and the items that it is about.
 Note = tuple[str, tuple[str, ...]]
 
@@ -160,8 +163,8 @@ def directions_text(metrics: Iterable[Metric]) -> str:
     """
     ranked = [m for m in dict.fromkeys(metrics) if m.direction]
     chances = (f" (by chance {m.chance})" if m.chance else "" for m in ranked)
-    text = "; ".join(f"{m.name}: {m.direction}{c}" for m, c in zip(ranked, chances, strict=True))
-    return text[:1].upper() + text[1:]
+    texts = (f"{m.name}: {m.direction}{c}" for m, c in zip(ranked, chances, strict=True))
+    return ". ".join(text[:1].upper() + text[1:] for text in texts)
 
 
 def interval_notes(records: Iterable[Record], metrics: Sequence[str]) -> list[str]:
@@ -218,16 +221,12 @@ def voice_sentence(data: ReportData, system: str) -> str:
     """Say whose voice anonymized speech has; "" if that was not measured."""
     if (facts := voices_of(data.results, system)) is None:
         return ""
-
-    def shown(key: str) -> str:
-        value, low, high = facts["voices"][key]
-        return f"{value:.2f} [{low:.2f}, {high:.2f}]"
-
     look, known = pseudo_voice(facts), " (by the coefficients)" * ("drawn" in facts)
+    within, between, *original = (facts["voices"][key][0] for key in CONSISTENCY)
     text = (
-        f"Whose voice: {VERDICTS[look]}{known}. Consistency of a speaker: {shown('within')} within "
-        f"a side, {shown('between')} between enrollment and trials. Original speech has "
-        f"{shown('original_within')} and {shown('original_between')}."
+        f"Whose voice: {VERDICTS[look]}{known}. Utterances of a speaker are alike: {within:.2f} "
+        f"within a side, {between:.2f} between enrollment and trials. Original speech has "
+        f"{original[0]:.2f} and {original[1]:.2f}."
     )
     if shared := facts["voices"]["collisions"][0]:
         text += f" {100 * shared:.0f} % of the pairs of speakers have become the same voice."

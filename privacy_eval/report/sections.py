@@ -27,19 +27,19 @@ from .table import ANSWER, SIDE_BY_SIDE, Table
 #: Sections that entries of tables name.
 LEAST_PROTECTED = "The least protected speakers"
 INFERENCE = "What else the voice gives away"
-AMONG_MANY = "Finding one person among many"
+AMONG_MANY = "Identification"
 CURVES = "Curves"
-VARIANTS_DIFFER = "Where the two variants differ"
-PROVENANCE = "How each number was made"
+VARIANTS_DIFFER = "Challenge and exact values"
+PROVENANCE = "Methods"
 PUBLISHED = "Published systems"
 
 _VARIANTS = (
-    "Values that the released scripts (challenge) print differently from their definition (exact), "
-    "and where they differ the EERs of Kaldi and SpeechBrain, which are the same in both."
+    "The released scripts (challenge) print some values otherwise than by definition (exact). EERs "
+    "of Kaldi and SpeechBrain stand here where they differ: they are the same in both variants."
 )
 _SPEAKERS = (
     "An average hides unprotected speakers. These are the least protected by de-identification "
-    "(voice similarity); the first screen names the speaker who is found most often."
+    "(voice similarity). The first screen names the speaker whom attackers find most often."
 )
 _CURVES = (
     "Point at a curve for its values. As files (PNG, PDF, pgfplots): privacy-eval figures "

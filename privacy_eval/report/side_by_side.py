@@ -46,8 +46,9 @@ def across_tables(data: ReportData) -> tuple[list[Table], list[str]]:
     results, published = data.results, data.sources.published_results
     metric, attack_model = data.protocol.shown(data.sources.rank_by), data.sources.attack_model
     _check_attack_model(data.protocol, metric, attack_model)
+    disclosed = data.disclosed.across() if data.disclosed else []
     if not published and len(results.systems) < 2:
-        return [], []
+        return disclosed, []
     rankings: list[Table] = []
     for split in data.protocol.splits:
         tables = list(map(ranking_table, data.rankings[split]))
@@ -63,7 +64,8 @@ def across_tables(data: ReportData) -> tuple[list[Table], list[str]]:
         notes = [f"no ranking by {METRICS[metric].name}{under}: no system has values of it"]
     submissions = submissions_table(published.systems) if published else None
     tables = _ranked_first(data, comparison_tables(data.means))
-    return [*([submissions] if submissions else ()), *tables, *rankings], notes
+    first = [submissions] if submissions is not None else []
+    return [*first, *tables, *rankings, *disclosed], notes
 
 
 def _without_published(table: Table) -> Table:

@@ -32,7 +32,14 @@ from .declared import (
     value_text,
 )
 from .main_results import pairs_table
-from .notes import averaged_text, blank_notes, caveat_notes, evaluated_note, interval_notes
+from .notes import (
+    CONSISTENCY,
+    averaged_text,
+    blank_notes,
+    caveat_notes,
+    evaluated_note,
+    interval_notes,
+)
 from .table import Table
 
 #: Speakers in a table of the least protected ones.
@@ -122,6 +129,18 @@ def least_protected(_: Measurements, data: ReportData) -> Part:
     similarity = data.measurements.select(metric="similarity_oo", speaker=PRESENT)
     variants = sorted(similarity.values("variant"))
     return Measurements.of(rows), {"variants": " or ".join(variants) or "exact"}, ()
+
+
+def _consistency(_: Measurements, data: ReportData) -> Part:
+    """Write how alike the utterances of a speaker are, and how many speakers share a voice."""
+    rows = []
+    for r in data.results.similarity:
+        if voices := r.facts.get("voices"):
+            texts = {n: "{:.2f} [{:.2f}, {:.2f}]".format(*voices[n]) for n in CONSISTENCY}
+            texts["collisions"] = f"{100 * voices['collisions'][0]:.0f}"
+            speakers = str(r.facts.get("n_speakers", ""))
+            rows.append({**vars(r.condition), **texts, "n_speakers": speakers})
+    return Measurements.of(rows), {}, ()
 
 
 def _strongest(data: ReportData, system: str, *_: object) -> Part:
@@ -280,6 +299,7 @@ _PARTS: Mapping[str, Callable[[Measurements, ReportData], Part]] = {
     "measures": _measures,
     "voice": _voice,
     "speakers": least_protected,
+    "consistency": _consistency,
 }
 
 #: The same of a system over all its results folders.

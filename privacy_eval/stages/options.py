@@ -26,15 +26,15 @@ FOLDERS = ("{in}", "{out}")
 ATTRIBUTE_REPLICATES = 1000
 
 _SENTENCES = (
-    "utterances per test, such as 1,2,3,5,10,30: error rates by the amount of speech (over a "
-    "tree of every attacker; default: those of the protocol)"
+    "utterances per test, such as 1,2,3,5,10,30: error rates by the amount of speech. Over a tree: "
+    "of every attacker, by default those of the protocol"
 )
 _DISTRACTORS = "additional enrolled speakers: a data set of the tree or, on single files, x-vectors"
-_COEFFICIENT = "default: 0.8 in 2020; in 2022 from 0.5 to 0.9, by --seed and --level"
+_COEFFICIENT = "default: 0.8 in 2020, later drawn by --seed and --level"
 _LEVEL = "one coefficient per speaker (default), or per utterance, as for training data"
 _REFERENCE = "original: phones of the original speech (default); text: of English transcripts"
 _RANK = "hit if among the K highest scores; default: 1"
-_REPLICATES = "95 %% intervals from N bootstrap replicates of speakers (at least 2; usual: 1000)"
+_REPLICATES = "95 %% intervals from N bootstrap replicates of speakers (usual: 1000)"
 _INTERVALS = "95 %% intervals from N bootstrap replicates of speakers; default: 1000"
 _FOLDS = f"of speakers, who are never in training and test; default: {ATTRIBUTE_FOLDS}"
 

@@ -27,7 +27,7 @@ _TRANSCRIPTS = "transcripts: Kaldi's text, STM, CTM, trn, SegLST, manifest, or C
 _OTHER_HYPOTHESES = (
     "hypotheses of a second system for the same utterances: paired test over speakers"
 )
-_NORMALIZATION = "of both texts: none (2024, track 1 of 2026), vpc2026 (track 2 of 2026)"
+_NORMALIZATION = "of both texts: none (2024, first track of 2026), vpc2026 (second track)"
 _EMPTY = "challenge: an empty side is a word, Unicode's forms differ; default: exact"
 _PREDICTIONS = "table with the columns utterance, reference, prediction and, optionally, set"
 _FILE = "table with a header, a column of it utterance or file, or lines 'UTT VALUE'"

@@ -845,8 +845,8 @@ FIGURES = {
     "Metric against metric": "scatter",
     "Conventional plots": "conventional",
 }
-VARIANTS, LEAST = "Where the two variants differ", "The least protected speakers"
-OWN, MADE = f"System {ODD_NAME}", "How each number was made"
+VARIANTS, LEAST = "Challenge and exact values", "The least protected speakers"
+OWN, MADE = f"System {ODD_NAME}", "Methods"
 ANSWER = ("Answer", "The answer in detail")
 FOOT = ("Glossary", "About this report")
 

@@ -18,6 +18,7 @@ from privacy_eval.disclosure.linkage import (
     wilson_interval,
 )
 from privacy_eval.disclosure.numbers import Rates, worst_protected
+from privacy_eval.disclosure.report import Disclosed
 from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.numbers.cells import cells_from_results, interval_of
 from privacy_eval.numbers.report_data import ReportData
@@ -59,6 +60,12 @@ def results(*galleries: Galleries) -> Results:
     return found
 
 
+def across(made: Results, name: str) -> list[dict[str, str]]:
+    """The rows of a table over all systems, by the titles of its columns."""
+    (table,) = (t for t in Disclosed(ReportData(made)).across() if t.name == name)
+    return [dict(zip((c.title for c in table.columns), row, strict=True)) for row in table.rows]
+
+
 def test_the_worst_protected_is_the_worst_under_any_attack() -> None:
     """By hand: the ignorant attacker finds s9 in 9 of 12 tests, the ranked one nobody so often."""
     of = conditions()
@@ -68,9 +75,12 @@ def test_the_worst_protected_is_the_worst_under_any_attack() -> None:
         record(of["ignorant"], speakers=(SpeakerLinkage("s9", 12, 0.75, 0.75, 0.75),)),
     )
     ((_, sentences),) = front(ReportData(made, cells_from_results(made))).answers
-    (worst,) = (s for s in sentences if s.startswith("Worst protected"))
-    assert "speaker s9" in worst and "75 % [47, 91]" in worst and "ignorant attacker" in worst
-    assert "in 12 tests" in worst and "worst of 2 results" in worst and "biased" not in worst
+    (worst,) = (s for s in sentences if s.startswith("Least protected"))
+    assert "speaker: s9" in worst and "ignorant attacker" in worst
+    assert "in 9 of 12 tests" in worst and "worst of 2 results" in worst and "biased" not in worst
+    table = declared_table(made, "identification_speakers")
+    (row,) = (row for row in table.rows if "s9" in row)
+    assert row[6:8] == ("75.0", "[46.8, 91.1]")
 
 
 @pytest.mark.parametrize(
@@ -86,9 +96,9 @@ def test_the_least_de_identified_speaker_is_told_in_words(deid: float, words: st
     )
     made = Results(PROTOCOL, similarity=tuple(similarity))
     ((_, sentences),) = front(ReportData(made, cells_from_results(made))).answers
-    (worst,) = (s for s in sentences if s.startswith("Worst protected"))
-    assert f"{words}, all speakers of the set together by 86.3 % (variant exact)" in worst
-    assert "chosen as the worst of " in worst and "inf" not in worst
+    (worst,) = (s for s in sentences if s.startswith("Least protected"))
+    assert words in worst and "together by 86.3 % (variant exact)" in worst
+    assert "the worst of " in worst and "inf" not in worst
 
 
 def test_the_worst_protected_is_found_most_above_chance() -> None:
@@ -110,13 +120,13 @@ def test_the_strongest_attacker_finds_most_above_chance() -> None:
     small = record(of["ignorant"], sizes=(5,), linkage=(0.6,), speakers=(), speakers_size=0)
     large = record(of["lazy-informed"], sizes=(16,), linkage=(0.55,), speakers=(), speakers_size=0)
     said = identification_sentences(rates_of(results(small, large)))
-    (strongest,) = (s for s in said if "the strongest of its attackers is" in s)
-    assert "lazy-informed: 55 %" in strongest and "group of 16" in strongest
+    (strongest,) = (s for s in said if "names" in s)
+    assert "lazy-informed" in strongest and "55 %" in strongest and "16 people" in strongest
 
 
 def test_the_largest_group_is_named_with_what_allows_more() -> None:
     table = declared_table(results(record(conditions()["ignorant"])), "identification")
-    assert "up to 16 people" in table.notes[0] and "--distractors" in table.notes[0]
+    assert "up to 16 people" in table.notes[1] and "--distractors" in table.notes[1]
     with pytest.raises(PrivacyEvalError, match="must be 1 to 3, .*--distractors"):
         linkage_of_beaters([0, 1], 3, [4])
 
@@ -124,14 +134,17 @@ def test_the_largest_group_is_named_with_what_allows_more() -> None:
 def test_a_table_of_more_ranks_says_so() -> None:
     """By guessing, one of the five highest of ten is the right one half of the time."""
     one = replace(record(conditions()["ignorant"]), rank=5, sizes=(10,), linkage=(0.75,))
-    caption = declared_table(results(replace(one, intervals=())), "identification").caption
-    assert "among the 5 highest scores" in caption and "chance: 50)" in caption
     one = replace(one, intervals=())
     first = replace(record(conditions()["lazy-informed"]), sizes=(10,), linkage=(0.5,))
-    mixed = declared_table(results(one, first), "identification").caption
-    assert "among the 1 or 5 highest scores" in mixed and "chance: 10 or 50)" in mixed
-    alone = declared_table(results(first), "identification").caption
-    assert "scores highest" in alone and "chance: 10)" in alone
+    said = [
+        (table.caption, table.notes[0].rpartition(": ")[2])
+        for of in ((one,), (one, first), (first,))
+        for table in [declared_table(results(*of), "identification")]
+    ]
+    five, mixed, alone = said
+    assert "among the 5 highest scores" in five[0] and five[1] == "50 %"
+    assert "among the 1 or 5 highest scores" in mixed[0] and mixed[1] == "10 or 50 %"
+    assert "scores highest" in alone[0] and alone[1] == "10 %"
 
 
 def test_wilson_intervals_are_the_published_ones() -> None:
@@ -154,18 +167,14 @@ def test_sentences_say_what_a_number_means() -> None:
         record(of["lazy-informed"], sizes=(50, 100), n_enrolled=100, linkage=(0.2, 0.1),
                speakers=(), speakers_size=0),
     )  # fmt: skip
-    sentences = identification_sentences(rates_of(made))
-    assert len(sentences) == 3  # no group of at most 20
-    assert "2 to 100 people" in sentences[2] and "--distractors" in sentences[2]
-    for part in (
-        "B1, ignorant attacker",
-        "group of 16",
-        "picks the right person 20 %",
-        "chance is 6.25 %",
-    ):
-        assert part in sentences[0]
-    for part in ("original speech", "3 picks", "75 %", "chance is 18.8 %"):
-        assert part in sentences[1]
+    ignorant, largest = identification_sentences(rates_of(made))  # no group of at most 20
+    assert "2 to 100 people" in largest and "--distractors" in largest
+    for part in ("B1", "16 people", "ignorant", "20 % of tests", "6.25 %"):
+        assert part in ignorant
+    rows = across(made, "identified")
+    shown = [(r["Attack model"], r["People"], r["Picks"], r["Named, %"]) for r in rows]
+    assert shown == [("Ignorant", "16", "1", "20"), ("Original", "16", "3", "75")]
+    assert [r["Named by guessing, %"] for r in rows] == ["6.25", "18.8"]
 
 
 def test_sentences_are_of_the_largest_group_that_all_sets_have() -> None:
@@ -174,11 +183,7 @@ def test_sentences_are_of_the_largest_group_that_all_sets_have() -> None:
                      n_enrolled=10, n_tests=100)  # fmt: skip
     sentence, _ = identification_sentences(rates_of(results(record(one), smaller)))
     # (300 * 0.34 + 100 * 0.1) / 400
-    assert (
-        "group of 10" in sentence
-        and " 28 % of the time." in sentence
-        and "chance is 10 %" in sentence
-    )
+    assert "10 people" in sentence and " 28 % of tests." in sentence and "gives 10 %" in sentence
 
 
 BOUNDS = ((0.8, 0.95), (0.6, 0.8), (0.3, 0.38), (0.1, 0.3))
@@ -197,11 +202,11 @@ def test_sentences_say_how_sure_and_what_a_test_is_of() -> None:
     (rates,) = rates_of(made).identified.values()
     below, above = np.hypot(0.03, 0.02), np.hypot(0.03, 0.01)
     assert interval_of(rates) == pytest.approx((0.29 - below, 0.29 + above))
-    first = identification_sentences(rates_of(made))[0]
-    ((_, answers),) = front(ReportData(made, cells_from_results(made))).answers
-    for text in (first, *(a for a in answers if "In a group" in a)):
-        assert "group of 10 (both genders mixed)" in text and "29 % [25, 32] of the time" in text
-        assert "400 tests, each of 1 recording, each person enrolled with 3.5 on average" in text
+    (row,) = across(made, "identified")
+    assert (row["People"], row["Genders"], row["Named, %"]) == ("10", "mixed", "29 [25, 32]")
+    assert (row["Tests"], row["Recordings of a test"], row["Recordings enrolled"]) == (
+        *("400", "1", "3.5"),
+    )
     same = results(women, replace(men, speakers=SPEAKERS))
     (wider,) = rates_of(same).identified.values()
     assert interval_of(wider) == pytest.approx((0.24, 0.33))
@@ -217,15 +222,15 @@ def test_the_most_often_found_speakers_are_a_biased_pick() -> None:
     made = results(record(of["ignorant"]), record(of["lazy-informed"], speakers=others))
     table = declared_table(made, "identification_speakers")
     assert [row[4] for row in table.rows] == ["s0", "s1", "s2", "s1", "s7", "s0"]
-    biased, overlap, statistics = table.notes
-    assert "95.0 % of these" in biased and "5.0 % of tests" in biased
+    (biased,) = table.notes
+    assert "95.0 % of these" in biased and "5.0 % do" in biased
+    (overlap,) = across(made, "overlap")
+    assert (overlap["Attack model"], overlap["Other attack model"]) == ("Ignorant", "Lazy-informed")
     # {s0, s1} and {s1, s7}
-    assert "by the ignorant attacker, 50 % [" in overlap and "25 %" in overlap
-    assert (
-        "index" not in overlap and "ignorant and lazy-informed: Jaccard index 0.33 [" in statistics
-    )
+    assert overlap["In both quarters, %"].startswith("50 [") and overlap["By chance, %"] == "25"
+    assert overlap["Jaccard index"].startswith("0.33 [")
     # Ranks of s0 to s7: 1 to 8, and 3, 1, 4, 5, 6, 7, 8, 2: 1 - 6 * 46 / (8 * 63).
-    assert "rank correlation of all speakers 0.45 [" in statistics
+    assert overlap["Rank correlation"].startswith("0.45 [")
 
 
 @pytest.mark.parametrize("how", ["combine", "gender_weights"])
@@ -252,9 +257,9 @@ def test_tests_in_two_trial_sets_are_counted_once(how: str) -> None:
     data = ReportData(Results(protocol, identification=records))
     (rates,) = Rates(data).identified.values()
     assert rates["n_tests"] == 50 and interval_of(rates) == pytest.approx(BOUNDS[-1])
-    assert "There were 50 tests, " in identification_sentences(Rates(data))[0]
+    assert across(data.results, "identified")[0]["Tests"] == "50"
     ((_, answers),) = front(ReportData(data.results, cells_from_results(data.results))).answers
-    (worst,) = (s for s in answers if s.startswith("Worst protected"))
+    (worst,) = (s for s in answers if s.startswith("Least protected"))
     assert "worst of 16 results" in worst
     (parts,) = rates_of(Results(protocol, identification=records[:2])).identified.values()
     assert parts["n_tests"] == 50 and interval_of(parts) != pytest.approx(BOUNDS[-1])
@@ -271,13 +276,13 @@ def test_speakers_who_tie_are_not_told_apart() -> None:
     data = ReportData(made, cells_from_results(made))
     table = declared_table(made, "identification_speakers")
     assert [row[3:] for row in table.rows] == [
-        ("10", "10 speakers alike", "5 to 6", "100.0", "100.0", "100.0")
+        ("10", "10 speakers alike", "5 to 6", "100.0", "[56.6, 100.0]", "100.0", "100.0")
     ] * 2
     assert not table.notes
     ((_, answers),) = front(data).answers
-    (worst,) = (s for s in answers if s.startswith("Worst protected"))
-    assert "all 10 speakers alike" in worst and "speaker s" not in worst
-    assert "at least 5 tests each" in worst and "chosen" not in worst
+    (worst,) = (s for s in answers if s.startswith("Least protected"))
+    assert "all 10 alike" in worst and "speaker: s" not in worst
+    assert "5 of 5 tests, or as often" in worst and "worst of" not in worst
 
 
 def test_some_ties_widen_what_chance_gives() -> None:
@@ -288,10 +293,11 @@ def test_some_ties_widen_what_chance_gives() -> None:
     compared = record(of["ignorant"], speakers=one), record(of["lazy-informed"], speakers=other)
     table = declared_table(results(*compared), "identification_speakers")
     assert [row[4] for row in table.rows] == ["4 speakers alike", "s0", "s1", "s2"]
-    assert any("By chance it would be 34 %" in note for note in table.notes)
+    (overlap,) = across(results(*compared), "overlap")
+    assert overlap["By chance, %"] == "34"
     most = replace(compared[0], speakers=alike(*[1.0] * 6, *[0.5] * 4))
-    notes = declared_table(results(most, compared[1]), "identification_speakers").notes
-    assert not any("chance it would" in note or "Jaccard" in note for note in notes)
+    names = {t.name for t in Disclosed(ReportData(results(most, compared[1]))).across()}
+    assert names == {"identified"}
 
 
 SINGLED = SinglingOutCurve((2, 8), (0.75, 0.5), 8)
@@ -305,14 +311,14 @@ def test_singling_out_in_words_table_and_figure() -> None:
         record(of["ignorant"], singling_out=SINGLED),
         record(of["lazy-informed"], singling_out=refused),
     )
-    ignorant, lazy, *_ = identification_sentences(rates_of(made))
-    assert "8 voices" in ignorant and " 50 % of the searches" in ignorant and " 39 %" in ignorant
-    assert "voices" not in lazy
+    ignorant, lazy = across(made, "identified")
+    assert (ignorant["Voices"], ignorant["Singled out, %"]) == ("8", "50")
+    assert ignorant["Singled out by guessing, %"] == "39" and not lazy["Voices"]
     table = declared_table(made, "identification_singling_out")
     assert [row[3:] for row in table.rows] == [("8", "75.0", "50.0")]
-    assert "50.0, 39.3" in table.caption
+    assert "50.0, 39.3" in table.notes[0]
     assert not table.bold
-    assert "1 row" in table.notes[1] and "too few tests" in table.notes[1]
+    assert "1 row" in table.notes[2] and "too few tests" in table.notes[2]
     drawn = [d for d in identification_figures(ReportData(made)) if "singling" in d.name]
     (figure,) = drawn
     own, chance = figure.plot.curves
@@ -326,10 +332,13 @@ def test_systems_have_their_worst_speakers_in_common() -> None:
         *(record(of["original"]) for of in (one, other)),  # the same speech
         *(record(c) for c in (one["ignorant"], one["lazy-informed"], other["ignorant"])),
     )
-    *_, strongest, _, overlap, statistics = identification_sentences(rates_of(made))
-    assert strongest.startswith("B1") and "20 % of the time in a group of 16" in strongest
-    assert "in one system, 100 % [" in overlap and "ignorant attacker" in overlap
-    assert "systems, ignorant: Jaccard index 1.00 [" in statistics
+    first, second, _ = identification_sentences(rates_of(made))
+    assert first.startswith("B1") and "16 people" in first and "20 % of tests" in first
+    assert second.startswith("B2")
+    (overlap,) = (row for row in across(made, "overlap") if row["System"] == "All systems")
+    assert (overlap["Attack model"], overlap["Other attack model"]) == ("Ignorant", "the same")
+    assert overlap["In both quarters, %"].startswith("100 [")
+    assert overlap["Jaccard index"].startswith("1.00 [")
 
 
 def test_no_speakers_no_table() -> None:

@@ -139,9 +139,9 @@ def test_intervals_that_are_absent_or_too_narrow_are_explained(tree: Tree) -> No
 @pytest.mark.parametrize(
     ("better", "too_few", "said"),
     [
-        (True, "", "a significant difference"),
-        (False, "", "no significant difference"),
-        (False, "speakers", "too few speakers to test"),
+        (True, "", "is significant"),
+        (False, "", "is not significant"),
+        (False, "speakers", "Too few speakers to test"),
     ],
 )
 def test_only_a_significant_difference_is_no_perhaps(better: bool, too_few: str, said: str) -> None:
@@ -200,11 +200,11 @@ def test_the_first_screen_answers_about_the_evaluated_systems() -> None:
     verdict = report_sections(ReportData(tied, cells_from_results(tied)))[0].verdict
     assert "one and two leave the same EER" in verdict and "protects" not in verdict
     sentences = " ".join(alone.answers[0][1])
-    assert "50 % is chance" in sentences and "does not know of the anonymization" in sentences
+    assert "Guessing gives 50 %" in sentences and "does not know of the anonymization" in sentences
     values = {
         f"{METRICS['eer'].format(value)} %"
         for attack in ("ignorant", "lazy-informed")
         for value in [Means(own, results.protocol).of("eer", attack, "test", better)["value"]]
         if value is not None
     }
-    assert len(values) == 2 and all(f"an EER of {value}" in sentences for value in values)
+    assert len(values) == 2 and all(f"EER {value}" in sentences for value in values)

@@ -199,10 +199,10 @@ def test_published_systems_alone_have_an_answer() -> None:
 def test_the_best_published_system_under_the_retrained_attacker_is_named() -> None:
     """EERs of Table 11 of the supplement, with the weights 0.25, 0.2 and 0.05: 22.167 %."""
     data = read_report_data(ReportSources(published="vpc2020"))
-    _, _, stronger = front(data).verdict.partition("; against an attacker ")
+    _, _, stronger = front(data).verdict.partition(". Against an attacker ")
     assert "semi-informed" in stronger and "M1 leaves the highest of 6: 22.17 %" in stronger
     beside = read_report_data(ReportSources(published="vpc2022"))
-    assert "; against" not in front(beside).verdict  # averages are of that attacker
+    assert ". Against" not in front(beside).verdict  # averages are of that attacker
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_the_best_published_system_under_the_retrained_attacker_is_named() -> No
         ),
         (None, "vpc2024", ""),
         ((0.3, 0.35), "vpc2022", None),
-        ((0.1, 0.9), "vpc2024", "attacker), within it (no difference shown): A, B, C, D, E."),
+        ((0.1, 0.9), "vpc2024", "attacker): within it (no difference shown): A, B, C, D, E."),
     ],
 )
 def test_what_published_values_say_about_a_system(

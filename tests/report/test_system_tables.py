@@ -413,7 +413,7 @@ def test_pitch_correlation_has_its_value_by_chance() -> None:
     """Of a set whose summary has none, the table says that it is not known."""
     results = imported(ANON, protocol="vpc2022", system="M")
     table = tables_of(results)["voice"]
-    assert any("0.25" in note and "by chance" in note for note in table.notes)
+    assert any("0.25" in note and "By chance" in note for note in table.notes)
     assert any("not known" in note for note in table.notes)
     assert not any("chance" in c.title for c in table.columns)
     known = [
