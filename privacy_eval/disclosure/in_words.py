@@ -23,7 +23,6 @@ from .numbers import (
     rate_at,
     seconds_at,
     speakers_of,
-    speakers_size,
     tests_of,
     with_most_speech,
 )
@@ -68,7 +67,7 @@ def worst_text(worst: Row, data: ReportData) -> str:
     attack = data.protocol.attack(record.condition.attack_model or "").phrase
     return (
         f"Least protected {who} ({set_title(data, record.condition)}). The {attack} attacker names "
-        f"{whom} in {tests}. The search is among {speakers_size(record)} people{chosen}"
+        f"{whom} in {tests}. The search is among {worst['gallery']} people{chosen}"
     )
 
 

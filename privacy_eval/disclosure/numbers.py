@@ -237,6 +237,8 @@ def worst_protected(records: Iterable[Record]) -> Row | None:
         "high": high,
         "n_tests": worst.n_tests,
         "chance": speakers_chance(record),
+        "gallery": speakers_size(record),
+        "mixed": is_mixed(record),
         "record": record,
         "tied": sum(s.linkage == worst.linkage for s in speakers_of(record)),
         "among": len(speakers),

@@ -180,11 +180,6 @@ def _with_entries(entries: Iterable[Declared]) -> Iterator[Declared]:
     yield from (speakers, attributes)
 
 
-def _short(row: Row) -> str:
-    """Write a rate for a cell of the first screen."""
-    return tests_of(row).replace(" % of tests", " %")
-
-
 def _identified_rows(found: Rates) -> Iterator[Row]:
     """Yield how often people are named and singled out, by system, split and attack model."""
     models = {a.id: a.title for a in found.data.protocol.attack_models}
@@ -245,13 +240,16 @@ class Disclosed(Rates):
             if rates := [self.identified[p] for p in places if p in self.identified]:
                 most[system] = max(rates, key=lambda row: row["value"])
             if (worst := self.worst_protected[system]) is not None:
-                least[system] = f"{worst['speaker']}: {_short(worst)}"
+                least[system] = f"{worst['speaker']}: {tests_of(worst).removesuffix(' of tests')}"
         sizes = {row["gallery"] for row in most.values()}
         head = "Named in a group"
         if len(sizes) == 1:
             head = f"Named among {min(sizes)} (guessing {100 / min(sizes):.0f} %)"
         of_group = " of {} people" * (len(sizes) > 1)
-        named = {s: _short(row) + of_group.format(row["gallery"]) for s, row in most.items()}
+        named = {
+            s: tests_of(row).removesuffix(" of tests") + of_group.format(row["gallery"])
+            for s, row in most.items()
+        }
         return {
             title: of
             for title, of in ((head, named), ("Least protected speaker: named in", least))

@@ -30,15 +30,7 @@ from ..version import __version__
 from .evidence import ComparedGroups, InferredAttribute, SpeechAmount
 from .in_words import basis_text, group_text
 from .linkage import singling_out_chance
-from .numbers import (
-    inferred_attributes,
-    is_mixed,
-    percent,
-    rate_of,
-    speakers_size,
-    speech_amounts,
-    tests_of,
-)
+from .numbers import inferred_attributes, percent, rate_of, speech_amounts, tests_of
 
 #: Most systems that two pages can be about.
 MOST_SYSTEMS = 3
@@ -236,9 +228,9 @@ def _worst(data: ReportData, system: str, average: float) -> Iterator[str]:
     worst = data.disclosed.worst_protected[system]
     if worst is None or worst["value"] - worst["chance"] <= average:
         return
-    record, tied = worst["record"], worst["tied"]
+    tied = worst["tied"]
     who, alike = ("person is", "") if tied == 1 else (f"{tied} people are each", ", or as often")
-    group = group_text(speakers_size(record), mixed=is_mixed(record))
+    group = group_text(worst["gallery"], mixed=worst["mixed"])
     yield (
         f"{system}: the least protected {who} named in {tests_of(worst)}{alike}. The search is in "
         f"{group}. It is the worst of {worst['among']} results, one for each person and attacker, "
@@ -327,7 +319,7 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         yield "linkability", how, found
     for system, worst in data.disclosed.worst_protected.items():
         if worst is not None:
-            group = group_text(speakers_size(worst["record"]), mixed=is_mixed(worst["record"]))
+            group = group_text(worst["gallery"], mixed=worst["mixed"])
             how = f"The least protected person is found in {group} ({system})"
             found = f"{tests_of(worst)} ({rate_of(worst)}); guessing: {100 * worst['chance']:.3g} %"
             yield "linkability", how, found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..errors import abbreviate, counted, printable, shorten
+from ..errors import abbreviate, printable, shorten
 from ..metrics import describe
 from ..metrics.caveats import CAVEATS, WEAK_ATTACKER
 from ..metrics.strongest import TOO_LOW
@@ -55,7 +55,7 @@ class AttackersInWords:
     running : tuple of str
         What they cost, and commands that extracted their x-vectors.
     hints : tuple of str
-        The option that ranks by the strongest.
+        The options that run others or rank by the strongest.
     of_systems : tuple of tuples of str
         What others than the challenge's own reach against each system, as ranked.
     """
@@ -158,16 +158,6 @@ def untried(data: ReportData) -> list[Attacker]:
     return [a for a in able if a.id not in _others(data)]
 
 
-def untried_note(data: ReportData) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the caution of attackers that were not tried, with their titles."""
-    others = untried(data)
-    text = (
-        f"Not tried, and perhaps stronger: {counted(len(others), 'attacker')}. Stage 5 runs them, "
-        f"or says what the tree lacks: --attackers {','.join(a.id for a in others)}"
-    )
-    return [(text, tuple(a.title for a in others))] if others else []
-
-
 def _first_by_strongest(data: ReportData) -> str:
     """Return the system that ranks first by the lowest EER of the same attackers, also as
     corrected; "" if none does, or if it is the first of the ranking."""
@@ -185,7 +175,9 @@ def _first_by_strongest(data: ReportData) -> str:
 
 
 def _hints(data: ReportData) -> Iterator[str]:
-    """Say which option ranks by the strongest attacker, if that changes the first."""
+    """Say which option runs attackers that were not tried, and which one ranks by the strongest."""
+    if others := ",".join(a.id for a in untried(data)):
+        yield f"Stage 5 with --attackers {others} runs the others, or says what the tree lacks."
     if _first_by_strongest(data):
         yield "The option --by-strongest ranks by the strongest attacker."
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from ..choices import LEAST_SPEAKERS, grouped
 from ..errors import abbreviate, counted
-from ..metrics import NO_WIDTH, NO_WIDTH_NOTE, Metric, describe
+from ..metrics import Metric, describe
 from ..metrics.caveats import LEVEL
 from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
 from ..numbers.means import averaged_conditions
@@ -20,7 +20,7 @@ from ..results.records import Results
 from ..tree.conditions import Condition
 from ..version import __version__
 from .answer import answer_picture, answer_sentence, ranks
-from .attackers_in_words import AttackersInWords, attackers_in_words, untried_note
+from .attackers_in_words import AttackersInWords, attackers_in_words, untried
 from .cautions import front_cautions, not_evaluated_attacks
 from .notes import averaged_text, front_notes, interval_notes, voice_sentence
 from .page import Front
@@ -70,15 +70,15 @@ def front(data: ReportData) -> Front:
             answer=answer_sentence(data),
             picture=answer_picture(data, {}),
         )
-    warnings += tuple(untried_note(data))
+    if others := tuple(a.title for a in untried(data)):
+        text = f"Not tried, and perhaps stronger: {counted(len(others), 'attacker')}"
+        warnings += ((text, others),)
     split = data.main_split
     answers = tuple(
         (system, tuple(_sentences(data, system, split, by_others)))
         for system, by_others in zip(data.systems_by_rank, attackers.of_systems, strict=True)
     )
     verdict = _verdicts(data, attackers)
-    if any(NO_WIDTH in sentence for sentence in (verdict, *(s for _, of in answers for s in of))):
-        words += ((NO_WIDTH, NO_WIDTH_NOTE.partition(": ")[2]),)
     return Front(
         tuple(_facts(data, split)),
         _BOUNDS.sub("", verdict),
@@ -204,7 +204,9 @@ def _verdict(data: ReportData) -> str:
     second = ranked[1][1]
     how = "better" if len(ranked) == 2 else "best"
     named, following = second["system"], first.get("next")
+    attack = data.protocol.average_attack.phrase
     sentence = f"{system} protects {how}: EER {eer}, against {second['printed']} % of {named}"
+    sentence += f" ({attack} attacker)"
     if first["printed"] == second["printed"]:
         sentence = f"{system} and {named} leave the same EER, {eer}"
     elif following is not None and not following["better"]:

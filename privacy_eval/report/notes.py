@@ -30,9 +30,6 @@ OTHER_SOURCE_MARK = "\u00a7"
 # Number of lines on conditions that were not evaluated, of possibly thousands.
 _ABSENT_SHOWN = 200
 
-#: Facts of how alike the voices of a speaker are.
-CONSISTENCY = ("within", "between", "original_within", "original_between")
-
 #: A sentence, and the items that it is about.
 Note = tuple[str, tuple[str, ...]]
 
@@ -222,12 +219,7 @@ def voice_sentence(data: ReportData, system: str) -> str:
     if (facts := voices_of(data.results, system)) is None:
         return ""
     look, known = pseudo_voice(facts), " (by the coefficients)" * ("drawn" in facts)
-    within, between, *original = (facts["voices"][key][0] for key in CONSISTENCY)
-    text = (
-        f"Whose voice: {VERDICTS[look]}{known}. Utterances of a speaker are alike: {within:.2f} "
-        f"within a side, {between:.2f} between enrollment and trials. Original speech has "
-        f"{original[0]:.2f} and {original[1]:.2f}."
-    )
+    text = f"Whose voice: {VERDICTS[look]}{known}."
     if shared := facts["voices"]["collisions"][0]:
         text += f" {100 * shared:.0f} % of the pairs of speakers have become the same voice."
     level, found = data.protocol.level, {"set": "", "original": "", "": ""}.get(look, look)

@@ -32,14 +32,7 @@ from .declared import (
     value_text,
 )
 from .main_results import pairs_table
-from .notes import (
-    CONSISTENCY,
-    averaged_text,
-    blank_notes,
-    caveat_notes,
-    evaluated_note,
-    interval_notes,
-)
+from .notes import averaged_text, blank_notes, caveat_notes, evaluated_note, interval_notes
 from .table import Table
 
 #: Speakers in a table of the least protected ones.
@@ -134,12 +127,10 @@ def least_protected(_: Measurements, data: ReportData) -> Part:
 def _consistency(_: Measurements, data: ReportData) -> Part:
     """Write how alike the utterances of a speaker are, and how many speakers share a voice."""
     rows = []
-    for r in data.results.similarity:
-        if voices := r.facts.get("voices"):
-            texts = {n: "{:.2f} [{:.2f}, {:.2f}]".format(*voices[n]) for n in CONSISTENCY}
-            texts["collisions"] = f"{100 * voices['collisions'][0]:.0f}"
-            speakers = str(r.facts.get("n_speakers", ""))
-            rows.append({**vars(r.condition), **texts, "n_speakers": speakers})
+    for r in (r for r in data.results.similarity if r.facts.get("voices")):
+        texts = {n: "{:.2f} [{:.2f}, {:.2f}]".format(*of) for n, of in r.facts["voices"].items()}
+        texts["collisions"] = f"{100 * r.facts['voices']['collisions'][0]:.0f}"
+        rows.append({**vars(r.condition), **texts, "n_speakers": str(r.facts["n_speakers"])})
     return Measurements.of(rows), {}, ()
 
 

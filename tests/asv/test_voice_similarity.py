@@ -210,7 +210,7 @@ def test_speakers_and_their_set_stand_side_by_side_in_one_variant(
     outside = {v for v, m in metrics.items() if not min(deid) <= m["deid"] <= max(deid)}
     assert outside == ({"challenge"} if seed == 8 else set())
     ((_, sentences),) = front(ReportData(results, cells_from_results(results))).answers
-    (worst,) = (s for s in sentences if s.startswith("Worst protected"))
+    (worst,) = (s for s in sentences if s.startswith("Least protected"))
     shares = [float(text) for text in re.findall(r"(-?[\d.]+) %", worst)]
     assert shares == [round(100 * v, 1) for v in (min(deid), metrics["exact"]["deid"])]
     assert "(variant exact)" in worst

@@ -219,7 +219,7 @@ def test_sessions_are_in_records_tables_and_the_report(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     assert cli("report", "--results", out / "results.json", "--out", page).code == 0
     text = page.read_text()
-    assert "By session, the words alone reach" in text and "By session: " in text
+    assert "(table sessions)" in text and "by session: " in text
     by_session = [
         r.measurements.select(session=("enrolled", "other")) for r in (evaluated(tmp_path), record)
     ]

@@ -100,7 +100,7 @@ def test_versus_as_text(files: list[object], tmp_path: Path) -> None:
     (pairs,) = (line for line in run.out.splitlines() if line.startswith("p (Holm)"))
     assert all(str(name) in pairs for name in (files[4], third))
     needed = least_replicates(8, tests=2)
-    assert f"significance among all 2 comparisons needs --bootstrap {needed:.0f} " in run.out
+    assert f"Significance among all 2 comparisons needs --bootstrap {needed:.0f} " in run.out
 
 
 def test_the_caveat_of_a_withheld_value_is_named_beside_it(files: list[object]) -> None:

@@ -62,4 +62,4 @@ def test_results_are_reported_and_records_left_out_with_a_note(tree: SpeechTree)
     assert "1 record of a stage that is not installed: identification" in left_out
     out = tree.root / "report.html"
     assert cli("report", "--results", records.parents[1] / "results.json", "--out", out).code == 0
-    assert "Worst protected: speaker" in out.read_text()
+    assert "Least protected speaker: " in out.read_text()
