@@ -74,26 +74,24 @@ _TASKS: Mapping[str, str] = {
 }
 
 _TASKS_CAPTION = (
-    "Naturalness, intelligibility: original speech (target) against the system's. Similarity: "
-    "the system's same-speaker pairs (target) against different-speaker pairs of original "
-    "speech, and same-speaker pairs of original speech (target) against the system's "
-    "different-speaker pairs."
+    "Naturalness, intelligibility: original speech (target) against the system's. Similarity, "
+    "same speaker: the system's pairs (target) against different-speaker pairs of original speech. "
+    "Different speakers: same-speaker pairs of original speech (target) against the system's pairs."
 )
 
 _LEFT_OPEN = (
-    " The supplement does not define the other class of the tasks in its Figures 25 and 26; its "
-    "description, anonymized speech near the upper right corner in both panels of similarity, "
-    "matches the figure of both kinds of pairs of one system (subjective_det_similarity) rather "
-    "than the last panel here."
+    " The supplement does not define the other class in its Figures 25 and 26. It describes "
+    "anonymized speech near the upper right corner in both panels of similarity. This matches the "
+    "figure of both kinds of pairs (subjective_det_similarity) rather than the last panel here."
 )
 
 _BOTH_KINDS = (
     "Same-speaker pairs (target) against different-speaker pairs, both of one system: the task of "
-    "the subjective EERs, which matches the supplement's description of its Figures 25 and 26."
+    "the subjective EERs. It matches the supplement's description of its Figures 25 and 26."
 )
 
 _MARKER = (
-    "Markers: equal rates of the curve, on which ties are broken at random; with many ties the EER "
+    "Markers: equal rates of the curve, on which ties are broken at random. With many ties the EER "
     "of tables differs."
 )
 

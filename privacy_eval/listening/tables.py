@@ -160,7 +160,7 @@ def _tables_of_test(test: ListeningTest, cells: Cells) -> dict[str, Table]:
     corrected = "with Holm's correction for" if test.holm else "not corrected for the number of"
     how = (
         "Two-sided Mann-Whitney U tests, normal approximation with corrections for ties and "
-        f"continuity; p-values are {corrected} all pairs of systems of a block"
+        f"continuity. p-values are {corrected} all pairs of a block"
     )
     for name in (name for name in TESTS if name in tables):
         table = _coloured(tables[name], cells)
@@ -288,10 +288,10 @@ def summary(test: ListeningTest) -> list[str]:
     """Describe the test in a few sentences."""
     rated = ", ".join(f"{test.n_ratings[m]} of {m}" for m in RATING_METRICS if test.n_ratings[m])
     lines = [
-        f"{test.n_evaluators} evaluators, {len(test.systems)} systems with original speech; "
-        f"ratings: {rated}. Mean opinion scores and their tests are of the ratings as given "
-        "(tables/subjective_opinions.*, subjective_opinion_tests.*); other tables and the figures, "
-        f"of normalized ranks per evaluator, variant {VARIANT}."
+        f"{test.n_evaluators} evaluators, {len(test.systems)} systems with original speech. "
+        f"Ratings: {rated}. Mean opinion scores and their tests are of the ratings as given "
+        "(tables/subjective_opinions.*, subjective_opinion_tests.*). Other tables and the figures "
+        f"are of normalized ranks per evaluator, variant {VARIANT}."
     ]
     if test.evaluators_left_out:
         lines.append(f"Left out on request: {', '.join(test.evaluators_left_out)}.")

@@ -462,7 +462,7 @@ def test_published_systems_beside_ones_own() -> None:
     sources = {row[0]: row[1] for row in table.rows}
     assert sources["b"] == "submitted" and sources["B5"] == "published"
     drawing = next(d for d in figures(data) if d.name == "plane_test")
-    assert "grey: published" in drawing.caption
+    assert "Grey: published" in drawing.caption
 
 
 # --- published data

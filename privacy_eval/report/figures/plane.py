@@ -32,8 +32,8 @@ from . import style
 from .drawing import Drawing
 
 _BESIDE = (
-    "ticks: the lowest EER of the attackers that were tried (dotted: 95 % interval, corrected for "
-    "the choice among them)"
+    "Ticks: the lowest EER of the attackers that were tried. Dotted: its 95 % interval, corrected "
+    "for the choice among them"
 )
 
 _NAME = 20
@@ -227,14 +227,14 @@ class Plane:
         parts = [
             f"{self.title}: average EER ({attack}) and utility of anonymized speech. "
             f"The best are at the top right{front}",
-            "bars: 95 % intervals over speakers, where there are" * bars,
+            "Bars: 95 % intervals over speakers, where there are" * bars,
             _BESIDE * any("lowest" in t for t in self.systems),
-            f"{TOO_LOW} (strongest attacker)"
+            f"{TOO_LOW[:1].upper()}{TOO_LOW[1:]} (strongest attacker)"
             * any(t["strongest"].is_too_low for t in self.systems if t.get("strongest")),
-            "dashed: thresholds of the EER" * bool(data.protocol.eer_thresholds),
-            "grey: published systems" * any(t["system"] in self.published for t in self.systems),
+            "Dashed: thresholds of the EER" * bool(data.protocol.eer_thresholds),
+            "Grey: published systems" * any(t["system"] in self.published for t in self.systems),
         ]
-        text = "; ".join(filter(None, parts))
+        text = ". ".join(filter(None, parts))
         of = data.protocol.eer, data.protocol.average_attack_model, self.split
         if withheld := [s for s in data.cells.systems if data.means.of(*of, s)["withheld"]]:
             why = "as their values are missing, implausible or uninformative"
