@@ -108,8 +108,8 @@ def amount_sentences(data: ReportData) -> list[str]:
         sentences.append(
             f"{record.condition.system}: with {counted(longest['sentences'], 'sentence')}"
             f"{_seconds(last)} of a person, the attacker names the right one in "
-            f"{percent(longest['value'])} of tests. With {shortest['sentences']}{_seconds(first)}, "
-            f"in {percent(shortest['value'])}. It is the {condition_text(data.protocol, record)}, "
+            f"{tests_of(longest)}. With {shortest['sentences']}{_seconds(first)}, "
+            f"in {tests_of(shortest)}. It is the {condition_text(data.protocol, record)}, "
             f"among {record.facts['n_enrolled']} enrolled people. Of {number} attacks it finds "
             f"most, so partly by chance{_by_session(record)}"
         )
@@ -132,7 +132,7 @@ def _by_session(record: Record) -> str:
     one, whole = pairs[-1]
     return (
         f". With {counted(one['sentences'], 'sentence')} of one session, in "
-        f"{percent(one['value'])} of tests. With those of any session, in {percent(whole['value'])}"
+        f"{tests_of(one)}. With those of any session, in {tests_of(whole)}"
     )
 
 

@@ -456,7 +456,7 @@ VERDICTS = {
     "set": "enrollment and trials of a speaker have pseudo-voices of their own",
     "utterance": "every utterance of a speaker has a pseudo-voice of its own",
     "original": "the voices are (nearly) those of the original speech",
-    "": "whether enrollment and trials of a speaker share a pseudo-voice cannot be told",
+    "": "unclear whether enrollment and trials of a speaker share a pseudo-voice",
 }
 #: Fewer speakers carry no verdict; parts of the consistency of original speech that may be lost
 #: between enrollment and trials, between utterances, and towards the original voice; speakers who

@@ -97,7 +97,8 @@ def _verdict(data: ReportData) -> tuple[str, str]:
         how = "better" if len(ranking.own) == 2 else "best"
         sentence = f"But by the strongest attacker, {best} protects {how}: {leaves}{untested}."
     else:
-        sentence = f"The strongest attacker leaves {leaves}{untested * ranking.by_strongest}."
+        untested *= ranking.by_strongest
+        sentence = f"The strongest attacker leaves these EERs: {leaves}{untested}."
     corrected = (f"{s} {words}." for s, row in rows.items() if (words := corrected_words(row)))
     return sentence, " ".join(corrected)
 
@@ -303,7 +304,7 @@ def strongest_attacker_notes(data: ReportData) -> list[str]:
     rows, of_attacker = list(data.tried.values()), dict[str, list[str]]()
     for row in rows:
         if row.lowest is not None:
-            place = f"{row.system}, {data.protocol.split_name(row.split)}"
+            place = f"{row.system} {data.protocol.split_name(row.split)}"
             of_attacker.setdefault(row.lowest["phrase"], []).append(place)
     named = (f"{phrase} ({abbreviate(places)})" for phrase, places in of_attacker.items())
     return [*[f"Strongest: {'; '.join(named)}"] * bool(of_attacker), *strongest_notes(rows)]

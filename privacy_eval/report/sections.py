@@ -46,8 +46,8 @@ _CURVES = (
     "--all-figures."
 )
 _PROVENANCE = (
-    "Files with the first digits of their SHA-256; results.json has all digits. For gzip files it "
-    "is the SHA-256 of the unpacked content. Paths are relative to the tree."
+    "What each number was made from: files with the first digits of their SHA-256. results.json "
+    "has all digits. For gzip files it is that of the unpacked content. Paths begin at the tree."
 )
 
 

