@@ -130,7 +130,7 @@ def test_distractors_are_a_data_set_of_the_tree(tree: SpeechTree) -> None:
         assert "genders" not in record.facts  # those of the distractors are not known
         assert galleries(record)["value"].tolist() == found["linkage"]
         assert record.facts["refused"] == found["singling_out"]["refused"] != ""
-    _, note = declared_table(results_of(tree), "identification").notes
+    *_, note = declared_table(results_of(tree), "identification").notes
     assert "20 are distractors of train" in note
     genders = "".join(f"t{i} {'fm'[i % 2]}\n" for i in range(20))
     for suffix in ("", "_anon"):
