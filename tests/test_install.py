@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -11,53 +10,19 @@ from pathlib import Path
 
 import pytest
 import yaml
+from install_support import pip_with_checkout
 from support import ROOT
 
 import privacy_eval
 from privacy_eval.disclosure.gate import read_policy
-
-#: Messages of pip if it cannot download build requirements.
-UNREACHABLE = re.compile(
-    r"No matching distribution found|Could not find a version|Failed to establish|"
-    r"Temporary failure|Max retries|ConnectionError|ProxyError|timed out"
-)
-#: Messages of a build if the environment lacks build tools.
-NO_TOOLS = re.compile(r"bdist_wheel|No module named|BackendUnavailable|Cannot import 'setuptools")
-#: What is built or made in a clone, and the tests but for their data.
-LEFT_OUT = shutil.ignore_patterns(
-    *(".git", ".venv*", "build", "work", "test_*", "__pycache__", "*.egg-info", ".*_cache", ".hyp*")
-)
-
-
-def pip(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    options = ["--quiet", "--disable-pip-version-check", "--no-input", "--retries", "0"]
-    return subprocess.run(
-        [sys.executable, "-m", "pip", "install", *options, *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the package in it; what it was built from is gone."""
     folder = tmp_path_factory.mktemp("install")
-    sources, target = folder / "sources", folder / "site"
-    shutil.copytree(ROOT, sources, symlinks=True, ignore=LEFT_OUT)
-    usual = ("--no-deps", "--target", str(target), str(sources))
-    if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode:
-        pytest.skip("there is no pip in this environment")
-    done = pip("--no-build-isolation", *usual, cwd=folder)
-    if done.returncode and NO_TOOLS.search(done.stderr):
-        shutil.rmtree(sources / "build", ignore_errors=True)
-        done = pip(*usual, cwd=folder)
-        if done.returncode and UNREACHABLE.search(done.stderr):
-            pytest.skip("neither setuptools and wheel here nor a registry to get them from")
-    assert done.returncode == 0, done.stderr[-2000:]
-    shutil.rmtree(sources)
+    target = folder / "site"
+    pip_with_checkout(folder, "install", "--target", str(target))
     return target
 
 
@@ -166,7 +131,8 @@ def test_recipes_are_installed_as_they_are_in_the_repository(installed: Path) ->
         if "work" not in path.relative_to(ROOT).parts
     ]
     assert len(scripts) > 20
-    for path in [*scripts, Path("recipes/template/protocol.yaml")]:
+    others = ("template/protocol.yaml", "codabench/metadata.yaml", "codabench/score.py")
+    for path in [*scripts, *(Path("recipes", name) for name in others)]:
         copy, original = installed / "privacy_eval" / path, ROOT / path
         assert copy.read_bytes() == original.read_bytes()
         assert os.access(copy, os.X_OK) == os.access(original, os.X_OK), path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from ..metrics.printed import escape_latex, latex_cell
 from .table import Column, Style, Table, asset, marked_cells, one_line, table_notes
@@ -19,20 +20,26 @@ _PACKAGES = {
 }
 
 
-#: Width of the text of a two-column paper, and of the space between columns, in quads of a small
-#: font; most lines between two places where a table may be continued.
-_TEXT, _GAP, _LINES = 56.0, 0.5, 10
+#: Widths of the text of a two-column paper and of one of its columns, in quads of a small font, of
+#: the space between the columns of a table; most lines between two places where it may go on.
+_TEXT, _COLUMN, _GAP, _LINES = 58.0, 26.0, 0.5, 10
 
 #: Widths of letters in quads, of Computer Modern.
-_NARROW, _WIDE = "ijlt.,:;'|![]()I/ ", "mwMW%@&+="
+_WIDTHS = {"ijlt.,:;'|![]()I/ ": 0.31, "cersz": 0.43, "mwMW%@&+=": 0.85}
+
+#: A number with a category.
+_TAGGED = re.compile(r"(-?\d+\.\d+) ([A-F])")
 
 
 class Layout:
     """A table: the widths of its columns in quads, its parts and blocks."""
 
     def __init__(self, table: Table) -> None:
-        self.table = table
+        self.table, self.stacks_titles = table, False
         self.widths = [self._column_width(c) for c in range(len(table.columns))]
+        if self._whole(range(len(self.widths))) > _COLUMN:
+            self.stacks_titles = True
+            self.widths = [self._column_width(c) for c in range(len(table.columns))]
         self.width = self._whole(range(len(self.widths)))
         least = {n: self._longest_word(n) for n, c in enumerate(table.columns) if c.wrap}
         slack = sum(max(0.0, self.widths[n] - word) for n, word in least.items())
@@ -47,10 +54,31 @@ class Layout:
         described = self.table.columns[column]
         if described.wrap:
             return described.wrap
-        rows = enumerate(self.table.rows)
-        cells = (_width(row[column], (n, column) in self.table.bold) for n, row in rows)
-        title = _width(described.title) + (0.8 if described.highlight else 0.0)
-        return max(title, *cells, 0.0)
+        cells = [0.0]
+        for n, row in enumerate(self.table.rows):
+            room = self._column_width(column + 1) + _GAP if self._spills(row, column) else 0.0
+            cells.append(_width(row[column], (n, column) in self.table.bold) - room)
+        lines = self.title_lines(column, max(cells))
+        return max(*map(_width, lines), *cells) + (0.8 if described.highlight else 0.0)
+
+    def _spills(self, row: Sequence[str], column: int) -> bool:
+        """Return whether a cell may reach into the next column, as of an average of all genders."""
+        both = self.table.columns[column : column + 2]
+        return [(c.align, c.wrap) for c in both] == [("l", None)] * 2 and not row[column + 1]
+
+    def title_lines(self, column: int, width: float) -> list[str]:
+        """Break the title of a column of numbers at blanks, where the table is wide and the title
+        wider than what is below it."""
+        described = self.table.columns[column]
+        words = described.title.split(" ")
+        if not self.stacks_titles or described.align == "l" or described.latex or described.wrap:
+            return [described.title]
+        width = max(width, *map(_width, words))
+        lines = words[:1]
+        for word in words[1:]:
+            joined = f"{lines[-1]} {word}"
+            lines[-1:] = [joined] if _width(joined) <= width else [lines[-1], word]
+        return lines
 
     def _longest_word(self, column: int) -> float:
         texts = [self.table.columns[column].title, *(row[column] for row in self.table.rows)]
@@ -90,7 +118,7 @@ class Layout:
         lines, and the rows. The first one repeats what identifies it. Parts after the first leave
         out rows without values."""
         sparse, whole = (
-            list(marked_cells(self.table, latex_cell, r"\textbf{{{}}}".format, sparse=sparse))
+            list(marked_cells(self.table, _cell, r"\textbf{{{}}}".format, sparse=sparse))
             for sparse in (True, False)
         )
         named = [n for n, c in enumerate(self.table.columns) if c.sparse]
@@ -111,6 +139,9 @@ class Layout:
                     yield block
                     block = (None, 0, [])
                 cells = (sparse if block[2] and above else whole)[number - 1]
+                for c in self.named:
+                    if self._spills(row, c) and _width(row[c]) > self.widths[c]:
+                        cells[c] = rf"\rlap{{{cells[c]}}}"
                 line = " & ".join(cells[c] for c in columns)
                 # \\ would take these for its own argument and star.
                 block[2].append(("{}" if line[:1] in ("[", "*") else "") + line + r" \\")
@@ -130,11 +161,20 @@ class Layout:
 
 def _width(text: str, bold: bool = False) -> float:
     """Estimate the width of a text in quads."""
+    text = _TAGGED.sub(r"\1.", text)
     widths = (
-        0.31 if c in _NARROW else 0.85 if c in _WIDE else 0.72 if c.isupper() else 0.52
+        next((w for letters, w in _WIDTHS.items() if c in letters), 0.72 if c.isupper() else 0.52)
         for c in text
     )
     return sum(widths) * (1.15 if bold else 1.0)
+
+
+def _cell(cell: str) -> str:
+    """Escape a cell; raise the category of a number, which makes columns narrower."""
+    tagged = _TAGGED.fullmatch(cell)
+    return (
+        rf"{latex_cell(tagged[1])}\textsuperscript{{{tagged[2]}}}" if tagged else latex_cell(cell)
+    )
 
 
 def to_latex(table: Table, style: Style = "booktabs") -> str:
@@ -151,6 +191,7 @@ def to_latex(table: Table, style: Style = "booktabs") -> str:
 
 def _table(table: Table, challenge: bool) -> str:
     """Write a call of the macro for each part of the columns."""
+    table = table if challenge else _shortened(table)
     layout = Layout(table)
     notes = table_notes(table, "Bold", *["Shaded"] * challenge)
     if challenge and table.colour_means and any(c.colour for c in table.columns):
@@ -160,10 +201,7 @@ def _table(table: Table, challenge: bool) -> str:
     for number, columns in enumerate(parts):
         caption = "" if number else _prose(table.caption)
         aligned, titles = zip(
-            *(
-                (_challenge if challenge else _plain)(table.columns[c], layout.widths[c])
-                for c in columns
-            ),
+            *((_challenge(table.columns[c]) if challenge else _plain(layout, c)) for c in columns),
             strict=True,
         )
         rules = "|" * challenge
@@ -199,14 +237,31 @@ def _block(table: Table, group: int | None, height: int) -> str:
     return rf"\privacyevalblock{{{height + 2}}}{{\privacyevalheading{{{title}}}}}{{%"
 
 
-def _plain(column: Column, width: float) -> tuple[str, str]:
+def _shortened(table: Table) -> Table:
+    """Shorten cells and titles, and explain them below the table."""
+    short = [c.short for c in table.columns]
+    groups = tuple(
+        tuple(
+            tuple(of.get(cell, cell) for of, cell in zip(short, row, strict=True)) for row in rows
+        )
+        for rows in table.groups
+    )
+    columns = tuple(replace(c, title=c.short.get(c.title, c.title)) for c in table.columns)
+    meanings = {of[x]: x for row in table.rows for of, x in zip(short, row, strict=True) if x in of}
+    note = [", ".join(f"{text}: {meaning}" for text, meaning in meanings.items())] * bool(meanings)
+    return replace(table, columns=columns, groups=groups, notes=(*note, *table.notes))
+
+
+def _plain(layout: Layout, number: int) -> tuple[str, str]:
     """Return the alignment of a column, and its title."""
+    column, width = layout.table.columns[number], layout.widths[number]
     flag = r" \dag{}" if column.highlight else ""
-    title = (column.latex or escape_latex(column.title)) + flag
-    return (rf"p{{{width:.1f}em}}" if column.wrap else column.align), title
+    title = r"\\".join(map(escape_latex, layout.title_lines(number, width)))
+    title = rf"\shortstack{{{title}}}" if r"\\" in title else title
+    return (rf"p{{{width:.1f}em}}" if column.wrap else column.align), (column.latex or title) + flag
 
 
-def _challenge(column: Column, _: float) -> tuple[str, str]:
+def _challenge(column: Column) -> tuple[str, str]:
     """Return the same in the challenge's style: with rules, shaded, turned, in colour."""
     title = column.latex or escape_latex(column.title)
     if column.turned:

@@ -30,6 +30,38 @@ addEventListener("beforeprint", () => {
   for (const image of all("img")) image.loading = "eager";
 });
 addEventListener("afterprint", () => { for (const details of closed) details.open = false; });
+
+// A table with more columns than a page of paper has room for is printed in parts below each other,
+// each with the columns that name its rows.
+const WIDEST = 18;
+let whole = [];
+addEventListener("beforeprint", () => {
+  whole = all(".scroll > table").filter(table => table.tHead && !table.hidden
+    && table.tHead.rows[0].cells.length > WIDEST && !table.closest(".part:not([open])"));
+  for (const table of whole) {
+    const titles = [...table.tHead.rows[0].cells];
+    const named = Math.max(1, titles.findIndex(title => !title.classList.contains("l")));
+    const parts = Math.ceil((titles.length - named) / (WIDEST - named));
+    const size = Math.ceil((titles.length - named) / parts);
+    for (let from = named; from < titles.length; from += size) {
+      const part = table.cloneNode(true);
+      for (const element of [part, ...all("[id]", part)]) element.removeAttribute("id");
+      part.classList.add("printed");
+      for (const row of part.rows) {
+        [...row.cells].forEach((cell, n) => {
+          if (cell.colSpan > 1) cell.colSpan = named + size;
+          else if (n >= named && (n < from || n >= from + size)) cell.remove();
+        });
+      }
+      table.before(part);
+    }
+    table.hidden = true;
+  }
+});
+addEventListener("afterprint", () => {
+  for (const part of all(".printed")) part.remove();
+  for (const table of whole) table.hidden = false;
+});
 // The contents say which section is read; the search opens what is closed.
 const reading = new IntersectionObserver(seen => {
   for (const {target, isIntersecting} of seen) {

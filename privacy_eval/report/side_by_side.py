@@ -240,7 +240,9 @@ def _table(
     systems = [s for s in everyone if s in having]
     blocks = beside(data.cells, blocks, everyone)
     genders = any(line.gender for block in blocks for line in block.lines)
-    columns = [Column("Data", align="l", sparse=True), *[Column("Gender", align="l")] * genders]
+    short = {"Gender": "", **{title: id for id, title in data.protocol.genders.items()}}
+    gender = Column("Gender", align="l", short=short)
+    columns = [Column("Data", align="l", sparse=True), *[gender] * genders]
     of_intervals: list[str] = []
     if intervals:
         keys = dict.fromkeys(b.metric.key for b in blocks if b.metric and b.resampled)

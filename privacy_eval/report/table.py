@@ -56,6 +56,8 @@ class Column:
         Its title is turned in the challenge's style.
     identity : bool
         It identifies rows, as the columns on the left do: every part of a divided table has it.
+    short : mapping
+        Shorter texts of its title and cells in LaTeX, which a note explains.
     """
 
     title: str
@@ -68,6 +70,7 @@ class Column:
     wrap: int | None = None
     turned: bool = False
     identity: bool = False
+    short: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 def aligned(align: str, *titles: str, sparse: bool = False) -> list[Column]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from latex_support import needs_latex, well_set_paper
+from latex_support import compiled, needs_latex, well_set_paper
 from support import B1, cli, imported, scored
 
 from privacy_eval.numbers.cells import cells_from_published, cells_from_results, merge_cells
@@ -14,6 +14,7 @@ from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.protocol.published import load_published_results
+from privacy_eval.report.latex import to_latex
 from privacy_eval.report.side_by_side import across_tables, paper_tables
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.report.table import Table
@@ -200,4 +201,46 @@ def test_thresholds_are_those_of_the_edition() -> None:
     assert load_protocol("vpc2026_track1").eer_thresholds == ()
     assert len(published("vpc2026_track1").groups) == 3
     parts = published("vpc2022").parts
-    assert [len(part.groups) for part in parts] == [1, 4]
+    assert [len(part.groups) for part in parts] == [1, 2, 2, 2]
+
+
+#: A page of many conferences, with columns of 3.3 inches; it logs the kinds of floats, and the size
+#: of letters in the last table.
+TWO_COLUMNS = r"""\documentclass[twocolumn]{article}
+\usepackage[textwidth=6.9in,columnsep=0.3in]{geometry}\usepackage{booktabs}
+\newcommand{\privacyevalfloat}[1]{%
+  \typeout{KIND \privacyevalkind}\begin{\privacyevalkind}[htbp]#1\end{\privacyevalkind}}
+\makeatletter\let\rule@\bottomrule\def\bottomrule{\noalign{\global\let\size\f@size}\rule@}
+\makeatother\begin{document}\input{paper.tex}\typeout{SIZE \size}\end{document}
+"""
+
+
+def of_systems(table: Table, number: int) -> Table:
+    """A table with the values of two of its systems, repeated, below names of a usual length."""
+    named = next(n for n, c in enumerate(table.columns) if c.align != "l") + 1
+    first = [*range(named), *[named, named + 1] * (number // 2)]
+    names = [f"System {n:02d}" for n in range(1, number + 1)]
+    titles = [*(c.title for c in table.columns[:named]), *names]
+    columns = [replace(table.columns[n], title=t) for n, t in zip(first, titles, strict=True)]
+    groups = tuple(tuple(tuple(row[n] for n in first) for row in rows) for rows in table.groups)
+    rows = range(len(table.rows))
+    bold = frozenset((row, column) for row in rows for column in (named, named + 1))
+    return replace(table, columns=tuple(columns), groups=groups, bold=bold, parts=())
+
+
+@needs_latex
+@pytest.mark.parametrize(("number", "kind"), [(2, "table"), (4, "table"), (12, "table*")])
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_tables_fit_the_columns_of_a_paper(
+    edition: str, number: int, kind: str, tmp_path: Path
+) -> None:
+    """Up to 4 systems fit one column, and up to 12 both: side by side, in letters of footnotes."""
+    table = published(edition)
+    for part in table.parts or (table,):
+        text = to_latex(of_systems(part, number))
+        assert text.count("\n\\privacyevaltable{") == 1
+        (tmp_path / "paper.tex").write_text(text)
+        (tmp_path / "article.tex").write_text(TWO_COLUMNS)
+        log = compiled(tmp_path, "article.tex")
+        assert {*re.findall("^KIND (.*)$", log, re.M)} == {kind}, part.name
+        assert "SIZE 8\n" in log and "Overfull" not in log, part.name

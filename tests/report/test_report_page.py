@@ -63,6 +63,14 @@ MATRIX = Table(
     (tuple((name, *cells) for name, cells in zip("ABCDEF", _CELLS, strict=True)),),
 )
 
+#: Wider than paper.
+WIDE = Table(
+    "wide",
+    "Of 40 systems",
+    (Column("Named", align="l"), *(Column(f"System {n}") for n in range(1, 41))),
+    ((("Row", *(f"{n}.25" for n in range(1, 41))),),),
+)
+
 HELPERS = """
 const cells = (table, column) => [...document.querySelectorAll(`#tab-${table} tbody tr`)].filter(
   row => !row.hidden && !row.parentElement.hidden && row.cells.length > 1).map(
@@ -144,7 +152,7 @@ def page(picture: Markup = NO_PICTURE) -> str:
     return report_page(
         "Title",
         [
-            Section("Tables", tables=(TABLE, BLOCKS, MATRIX)),
+            Section("Tables", tables=(TABLE, BLOCKS, MATRIX, WIDE)),
             Section("Long", tables=(Table("long", "Long", long.columns, (rows,)),), folded=True),
             Section("Folded", ("Words of a closed section.",), (hidden,), folded=True),
             Section(
@@ -309,3 +317,5 @@ def test_printed_without_closed_sections_and_errors(tmp_path: Path) -> None:
     assert "Fact" in printed and "Fact" not in first
     assert "Of two blocks" in others[0]  # the sections begin on a page of their own
     assert "Of two blocks" not in details
+    # A part for each third of the columns, with what names the rows.
+    assert [printed.count(word) for word in ("Of 40 systems", "Named", "40.25")] == [1, 3, 1]
