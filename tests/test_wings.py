@@ -144,7 +144,7 @@ def test_the_core_s_tables_do_not_take_parts_for_wholes(tree: Path, site: Path) 
     alone = tree / "alone"
     results = ("--results", tree / "out/results.json")
     ok(privacy_eval("tables", *results, "--out", alone, site=tree))
-    for name in ("summary", "paper_asv_test"):
+    for name in ("main_results", "paper_asv_test"):
         for path in (tree / "out/tables").rglob(f"{name}.tex"):
             assert path.read_text() == next(alone.rglob(path.name)).read_text()
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import PrivacyEvalError, abbreviate, counted, missing_library
+from ..errors import PrivacyEvalError, abbreviate, counted, enumerated, missing_library
 from ..options import fill
 from ..products.freshness import LIBRARY, Outcome, Product, bring_up_to_date
 from ..protocol.protocol import LEARNT, Protocol, load_protocol
@@ -21,17 +21,18 @@ from ..tree.discovery import suffix_hint
 from ..wings import provided, referred
 from .inputs import (
     chosen_attackers,
+    end_if_no_vectors,
+    end_if_not_applicable,
     exit_code,
     load_asv_systems,
     load_experiment,
-    log_if_no_vectors,
-    log_if_not_applicable,
     log_items,
     log_notes,
     log_unsigned,
     report_outcome,
     run_settings,
     tree_access,
+    what_there_is,
 )
 from .jobs import run_script
 from .options import Options, log, progress
@@ -53,11 +54,10 @@ def make(
     experiment: Experiment,
     planned: Iterable[Product],
     what: str,
-    done: str = "computed",
 ) -> int:
     """Make what is planned, in the jobs that are asked for, and report the outcome."""
     outcome = experiment.asv.access.bring_up_to_date(planned, run_settings(arguments))
-    return report_outcome(arguments, outcome, what, done)
+    return report_outcome(arguments, outcome, what)
 
 
 def planned(arguments: argparse.Namespace, row: Options) -> int:
@@ -77,6 +77,11 @@ def planned(arguments: argparse.Namespace, row: Options) -> int:
 
 def data(arguments: argparse.Namespace) -> int:
     """Stage 1."""
+    folders = ("data", "exp/models")
+    missing = [name for name in folders if not (arguments.tree / name).is_dir()]
+    text = f"{', '.join(missing)} missing: see above where to get them"
+    there = f"{enumerated(folders)} are there; stage 0 says what they lack"
+    arguments.ending.append(text if missing else there)
     return run_script("local/data.sh", f"--tree={arguments.tree}")
 
 
@@ -88,10 +93,10 @@ def train_backend(arguments: argparse.Namespace) -> int:
     asv = load_asv_systems(arguments, protocol, anonymized=False)
     outcome = train_backends(asv, lda_dim=arguments.lda_dim)
     nothing = not any(vars(outcome).values())
-    if nothing and log_if_not_applicable(protocol, "training of back ends"):
+    if nothing and end_if_not_applicable(arguments, protocol, "training of back ends"):
         return 0
     log_notes(asv.notes)
-    return report_outcome(arguments, outcome, "back ends", "trained")
+    return report_outcome(arguments, outcome, "back ends")
 
 
 def subsets(arguments: argparse.Namespace) -> int:
@@ -109,13 +114,10 @@ def subsets(arguments: argparse.Namespace) -> int:
             for suffix in unused:
                 log(f"privacy-eval: {data}: no data set with suffix {suffix!r}")
     outcome = make_subsets(tree_access(arguments), protocol, suffixes=suffixes)
-    log_items(arguments, "data folders: notes", outcome.notes)
+    log_items(arguments, "noted of data folders", outcome.notes)
     log_items(arguments, *_not_made(arguments, outcome, protocol, suffixes))
-    print(
-        f"{arguments.tree / 'data'}: {counted(len(outcome.made), 'folder')} made, "
-        f"{len(outcome.current)} current, {len(outcome.kept)} external, "
-        f"{len(outcome.missing)} missing a source"
-    )
+    what = "anonymized data folders" if arguments.anonymized else "data folders"
+    arguments.ending.append(what_there_is(arguments, outcome, what))
     for name, message in outcome.failed.items():
         log(f"{name}: {message}")
     return exit_code(arguments, outcome.failed)
@@ -152,7 +154,8 @@ def asv_scores(arguments: argparse.Namespace) -> int:
     protocol = _protocol(arguments)
     attackers = chosen_attackers(arguments, protocol)
     asv = load_asv_systems(arguments, protocol)
-    if not score_products(asv) and log_if_not_applicable(protocol, "scoring of x-vectors"):
+    scoring = "scoring of x-vectors"
+    if not score_products(asv) and end_if_not_applicable(arguments, protocol, scoring):
         return 0
     log_notes(asv.notes)
     outcome = make_scores(asv, run_settings(arguments), attackers)
@@ -197,12 +200,9 @@ def privacy_metrics(arguments: argparse.Namespace) -> int:
         experiment.out,
         tree=arguments.tree,
         options=options,
-        run=run_settings(arguments, finish=False, nj=arguments.nj),
+        run=run_settings(arguments, nj=arguments.nj),
         inputs=experiment.asv.access.inputs,
     )
-    if not any(c.scores for system in experiment.systems for c in system.conditions):
-        source = "stage 5 or the challenge's own evaluation computes them"
-        log(f"privacy-eval: warning: no condition has scores yet: {source}")
     wanted = options.bootstrap or options.groups
     unaligned = without_intervals(experiment.systems) if wanted else []
     if unaligned:
@@ -218,22 +218,27 @@ def privacy_metrics(arguments: argparse.Namespace) -> int:
         if error.kind == LIBRARY:
             log(f"privacy-eval: warning: {name}: {error}")
     _log_remarks(arguments, outcome.notes)
-    counts = (
-        f"{counted(len(outcome.made), 'condition')} computed, "
-        f"{len(outcome.current)} current, {len(outcome.failed)} failed"
-    )
-    if arguments.cmd and not (arguments.job or outcome.failed):  # to stdout, as the sum of its jobs
-        print(counts)
-    else:
-        log(f"privacy-eval: {counts}")
+    arguments.ending.append(what_there_is(arguments, outcome, "evaluated trial conditions"))
+    arguments.ending.append(_missing_scores(experiment))
     return exit_code(arguments, outcome.failed)
+
+
+def _missing_scores(experiment: Experiment) -> str:
+    """Say how many score files of the challenge's own attacker are missing, and what makes them."""
+    protocol = experiment.asv.protocol
+    every = [c for system in experiment.systems for c in system.conditions]
+    own = [c for c in every if c.condition.is_by_challenge]
+    missing = sum(c.scores is None for c in own)
+    source = "the challenge's own evaluation" if protocol.has_own_scoring else "stage 5"
+    text = f"{missing} of {len(own)} score files are missing; {source} computes them"
+    return text * bool(missing)
 
 
 def _log_remarks(arguments: argparse.Namespace, remarks: Sequence[str]) -> None:
     """Log the remarks on records, those of one caveat together."""
     from ..stages.privacy_metrics import WARNING
 
-    log_items(arguments, "note", [remark for remark in remarks if f": {WARNING}" not in remark])
+    log_items(arguments, "noted", [remark for remark in remarks if f": {WARNING}" not in remark])
     conditions: dict[str, list[str]] = {}
     for remark in remarks:
         name, warning, reason = remark.partition(f": {WARNING}")
@@ -265,7 +270,7 @@ def similarity(arguments: argparse.Namespace) -> int:
     from ..stages.similarity import plan_similarity
 
     experiment = load_experiment(arguments)
-    if log_if_no_vectors(experiment.asv, "voice similarity"):
+    if end_if_no_vectors(arguments, experiment.asv, "voice similarity"):
         return 0
     log_notes(experiment.asv.notes)
     return make(arguments, experiment, plan_similarity(experiment, ()), "voice similarities")
@@ -296,10 +301,10 @@ def collect(arguments: argparse.Namespace) -> int:
     *notes, summary = [note.removeprefix(f"{out}: ") for note in outcome.notes]
     failed = [note.removeprefix(_FAILED) for note in notes if note.startswith(_FAILED)]
     code = exit_code(arguments, dict.fromkeys(failed, ""))
-    if failed:
-        log(f"privacy-eval: {counted(len(failed), 'result')} failed: {abbreviate(failed)}")
     log_notes(note for note in notes if not note.startswith(_FAILED))
-    print(f"{out}: {summary}" + ", current" * bool(outcome.current))
+    arguments.ending.append(f"{out}/{summary}{' (unchanged)' * bool(outcome.current)}")
+    if failed:
+        arguments.ending.append(f"{len(failed)} failed: {out / 'failed'} says why")
     return code
 
 
@@ -331,7 +336,9 @@ def _remarks(results: Results, out: Path) -> list[str]:
         )
     counts = (
         counted(len(results.systems), "system"),
-        counted(len(results.verification), "condition"),
+        counted(len(results.verification), "trial condition"),
         counted(len(results.similarity), "voice similarity"),
     )
-    return [*remarks, f"results.json, results.csv, results.txt of {', '.join(counts)}"]
+    summary = f"results.json, results.csv and results.txt hold {enumerated(counts)}"
+    missing = f"; left_out.txt has {counted(len(left_out), 'note')} of what is missing"
+    return [*remarks, summary + missing * bool(left_out)]

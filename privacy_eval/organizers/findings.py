@@ -109,6 +109,9 @@ class Remedies:
         return max(both) if suffix else min(both)
 
 
+#: The problems of conditions without scores.
+NO_SCORES, OUTDATED = "no scores", "no scores of the current trials"
+
 #: Status of a team, the worst last: all expected conditions can be evaluated and ranked; something
 #: is missing, or keeps it out of a ranking; something is damaged or contradicts itself.
 READY, INCOMPLETE, ERROR = STATUSES = ("ready", "incomplete", "error")
@@ -241,11 +244,14 @@ class Report:
         conditions = f"{counted(expected, 'condition')} of {counted(len(self.counts), 'system')}"
         errors, warnings = self.number(ERROR), self.number(READY)
         incomplete = len({f.team for f in self.findings if f.status == INCOMPLETE} - {""})
-        creatable = len({f for f in self.findings if f.remedy == CREATABLE})
+        missing = {f for f in self.findings if f.problem in (NO_SCORES, OUTDATED)}
+        creatable = len({f for f in missing if f.remedy == CREATABLE})
         if errors:
-            text = f"not ready: {counted(errors, 'error')}"
+            text = (
+                f"not ready: {counted(errors, 'error')}; {ready} of {conditions} can be evaluated"
+            )
         elif not ready:
-            text = f"no scores yet of {conditions}"
+            text = f"none of {conditions} can be evaluated yet"
         elif ready == expected:
             text = f"ready: all {conditions} have scores and a trial key"
             if incomplete:
@@ -253,10 +259,11 @@ class Report:
                 text = f"ready in part: all {conditions} have scores, {unranked}"
         else:
             text = f"ready in part: {ready} of {conditions} have scores and a trial key"
-        if creatable:
-            text += f"; {stages('asv_scores')} can create {creatable}"
-        elif not (ready or errors):
-            text += f", and inputs of {stages('asv_scores')} are missing"
+        if missing:
+            text += f"; {len(missing)} of {expected} score files are missing"
+            by = stages("asv_scores")
+            some = f" {creatable} of" * (creatable < len(missing))
+            text += f"; {by} computes{some} them" if creatable else f", as inputs of {by} are"
         return text + (f"; {counted(warnings, 'warning')}" if warnings else "")
 
 

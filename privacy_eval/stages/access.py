@@ -62,6 +62,7 @@ VECTORS_NOTE, EXTRACTOR_ROLE, COMMAND = ".xvectors.json", "extractor", "command"
 #: Kinds of `MissingInput`.
 VECTORS, BACKEND, KEYS = "x-vectors", "back end", "trial keys"
 ENROLLMENT, TRIALS = "enrollment sets", "trial sets"
+INPUTS = (VECTORS, BACKEND, KEYS, ENROLLMENT, TRIALS)
 
 
 @dataclass(frozen=True)

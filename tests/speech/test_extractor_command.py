@@ -125,7 +125,7 @@ def test_a_command_makes_the_vectors_of_every_set(tree: Tree, form: str) -> None
         assert not (tree.folder(name) / "extracted").exists()
     assert "3 made" in tree.run("asv-scores").out
     before = times(tree.folder(SETS[0]).iterdir())
-    assert "0 made, 4 current" in tree.extract(form).out
+    assert "4 up to date\n" in tree.extract(form).out
     assert times(tree.folder(SETS[0]).iterdir()) == before
 
 
@@ -138,7 +138,7 @@ def test_a_changed_command_or_speech_is_extracted_again(tree: Tree) -> None:
     shutil.copy(path, own)
     scp = tree.root / f"data/{SETS[1]}/wav.scp"
     scp.write_text(scp.read_text().replace(line, f"{line.split()[0]} own.wav"))
-    assert "1 made, 3 current" in tree.extract("npy").out
+    assert "4 up to date (1 new)" in tree.extract("npy").out
     with wave.open(str(own), "rb") as file:
         parameters, frames = file.getparams(), file.readframes(file.getnframes())
     with wave.open(str(own), "wb") as file:
@@ -146,8 +146,8 @@ def test_a_changed_command_or_speech_is_extracted_again(tree: Tree) -> None:
         file.writeframes(frames[::-1])
     # Without the command nothing is run: what is current is kept, and the rest is an error.
     run = tree.run("xvectors")
-    assert run.code == 1 and "3 current" in run.out and "name an extractor again" in run.err
-    assert "1 made, 3 current" in tree.extract("npy").out
+    assert run.code == 1 and "3 up to date\n" in run.out and "name an extractor again" in run.err
+    assert "4 up to date (1 new)" in tree.extract("npy").out
     assert tree.run("xvectors").code == 0
 
 
@@ -187,13 +187,13 @@ def test_programs_beside_the_caller_and_the_model_folder(
     run = tree.extract(command=command)
     assert run.code == 0 and "exp/models/own" in run.err
     monkeypatch.chdir(tmp_path)  # the program is found again without the command, too
-    assert "4 current" in tree.run("xvectors").out
+    assert "4 up to date\n" in tree.run("xvectors").out
     (tmp_path / "link").symlink_to(tmp_path / "here/deep/er", target_is_directory=True)
     (tmp_path / "here/deep/er").mkdir(parents=True)
     linked = Tree(Path(shutil.copytree(tree.root, tmp_path / "link/tree")))
     monkeypatch.chdir(tmp_path / "here")
     assert "4 made" in linked.extract(command=f"true; {command}").out
-    assert "4 current" in linked.run("xvectors").out
+    assert "4 up to date\n" in linked.run("xvectors").out
     Path("mine.py").write_text(f"{EXTRACT}# second version\n")
     Path("mine.log").write_text("which a command may write")
     refused(tree.run("xvectors"), "a file of the command, has changed")
@@ -201,7 +201,7 @@ def test_programs_beside_the_caller_and_the_model_folder(
     logged = command + " # mine.log"
     assert "4 made" in tree.extract(command=logged).out
     Path("mine.log").write_text("another text")
-    assert "4 current" in tree.extract(command=logged).out
+    assert "4 up to date\n" in tree.extract(command=logged).out
 
 
 def test_external_vectors_are_kept(tree: Tree) -> None:
@@ -222,7 +222,7 @@ def test_a_command_makes_the_vectors_of_an_attacker_beside_the_own(tree: Tree) -
     with (tree.root / "cosine.yaml").open("a") as protocol:
         protocol.write(f"more_attackers: [{more}]\n")
     run = tree.extract(command=f"{PYTHON} extract.py {{in}} {{out}} npy; touch {{model}}/run")
-    assert (run.code, "4 made, 4 current" in run.out) == (0, True), run.err
+    assert (run.code, "8 up to date (4 new)" in run.out) == (0, True), run.err
     assert times(tree.folder(SETS[0]).iterdir()) == before
     assert (tree.root / "exp/models/mine/run").is_file()
     assert not (tree.root / "exp/models/own/run").exists()
@@ -277,7 +277,7 @@ def test_nothing_is_removed_through_links(tree: Tree, tmp_path: Path) -> None:
 def test_jobs_share_the_sets(tree: Tree) -> None:
     for number in (1, 2):
         assert tree.extract("npz", "--job", f"{number}/2").code == 0
-    assert "0 made, 4 current" in tree.extract().out
+    assert "4 up to date\n" in tree.extract().out
 
 
 def test_fingerprint_names_command_and_speech(tree: Tree) -> None:

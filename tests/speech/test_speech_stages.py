@@ -85,7 +85,7 @@ def test_all_sets_are_anonymized_and_found_current(tree: Tree) -> None:
         assert all(audio.samples.size == original.read(name).samples.size for name, audio in reader)
     before = times(tree.data("speech_train_anon").rglob("*.wav"))
     run = tree.run("anonymize", "--anonymizer", "mcadams", "--variant", "2022")
-    assert "0 anonymized, 24 current" in run.out
+    assert "24 up to date\n" in run.out
     assert times(tree.data("speech_train_anon").rglob("*.wav")) == before
 
 
@@ -112,7 +112,7 @@ def test_jobs_and_a_single_run_make_the_same_bytes(tree: Tree, tmp_path: Path) -
     for number in (1, 2):
         assert tree.run(*b2, "--job", f"{number}/2").code == 0
     assert not (tree.data("speech_train_anon") / "wav.scp").exists()
-    assert "0 anonymized, 24 current" in tree.run(*b2).out
+    assert "24 up to date\n" in tree.run(*b2).out
     for number in (1, 2):
         assert tree.run("xvectors", "--job", f"{number}/2").code == 0
     assert "10 made" in tree.run("xvectors").out
@@ -129,7 +129,7 @@ def test_a_command_writes_the_data_folders(tree: Tree) -> None:
         same = {p.name for p in new.iterdir() if p.suffix != ".scp" and p.is_file()}
         assert {"utt2spk", "spk2utt"} <= same and not (new / ".privacy_eval.running").exists()
         assert AudioReader(new, base=tree.root).ids == AudioReader(original, allow_outside=True).ids
-    assert "3 current" in tree.run("anonymize", "--anonymizer", tree.command()).out
+    assert "3 up to date\n" in tree.run("anonymize", "--anonymizer", tree.command()).out
 
 
 @pytest.mark.parametrize(
@@ -163,9 +163,9 @@ def test_a_command_for_single_files_is_run_for_every_utterance(
             np.testing.assert_array_equal(speech[utterance].samples, audio.samples)
         assert (new / "utt2spk").read_bytes() == (original / "utt2spk").read_bytes()
         assert not (new / "utt2mcadams").exists()
-    assert "8 current" in tree.run(*words).out
+    assert "8 up to date\n" in tree.run(*words).out
     (tree.data("speech_enrolls_anon") / "wav" / "s000-000.wav").unlink()
-    assert "1 anonymized, 7 current" in tree.run(*words).out
+    assert "8 up to date (1 new)" in tree.run(*words).out
     (tmp_path / "copy.sh").write_text('cp "$1" "$2"  # second version\n')
     assert "8 anonymized" in tree.run(*words).out
 
@@ -215,7 +215,7 @@ def test_x_vectors_of_all_sets_back_ends_and_scores(tree: Tree) -> None:
     assert of_tree.ids == of_folder.ids
     assert np.array_equal(of_tree.matrix, of_folder.matrix)
     assert "2 trained" in tree.run("train-backend").out
-    assert "0 made, 10 current" in tree.run("xvectors").out  # also with a back end beside them
+    assert "10 up to date\n" in tree.run("xvectors").out  # also with a back end beside them
     assert "score files: 9 made" in tree.run("asv-scores").out
     note = json.loads(
         next((tree.root / "exp").glob("results-*/ASV-*/.privacy_eval.json")).read_text()
@@ -231,9 +231,9 @@ def test_audio_that_x_vectors_were_extracted_from_is_audited_once(tree: Tree) ->
         assert tree.run(verb).code == 0
     assert tree.run("measures", "--audio", "false").out == ""
     run = tree.run("measures")
-    assert run.code == 0 and "audits of audio: 2 made, 0 current" in run.out, run.err
+    assert run.code == 0 and "audits of audio: 2 up to date (2 new)" in run.out, run.err
     assert "speech_trials_all_anon: of 8 utterances: original speech is still in (8)" in run.err
-    assert "0 made, 2 current" in tree.run("measures").out
+    assert "2 up to date\n" in tree.run("measures").out
     assert tree.run("collect").code == 0
     results = read_results(tree.root / "exp/privacy_eval/results.json")
     assert results.raw_systems and len(results.audio) == 2
@@ -246,7 +246,7 @@ def test_audio_that_x_vectors_were_extracted_from_is_audited_once(tree: Tree) ->
     run = tree.run("measures")
     assert run.code == 0 and "2 made" in run.out and "original speech" not in run.err, run.err
     assert tree.run("check", "--audio", "--allow-missing").code == 0
-    assert "0 made, 2 current" in tree.run("measures").out
+    assert "2 up to date\n" in tree.run("measures").out
     for path, content in original.items():  # of the same size, under the time of what it replaces
         old = path.stat()
         with path.open("r+b") as file:

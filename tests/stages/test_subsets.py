@@ -545,7 +545,9 @@ def test_edited_folders_are_kept(tmp_path: Path, file: str) -> None:
     append("x-1 x\n")(data / "libri_dev/text")
     made = make(tmp_path)
     assert "libri_dev_trials_f" in made.kept
-    assert made.notes[0].startswith(f"libri_dev_trials_f: {file} edited since it was made: kept")
+    assert made.notes[0].startswith(
+        f"libri_dev_trials_f: {file} edited since it was made, so it is kept"
+    )
     assert snapshot(data / "libri_dev_trials_f") == before
 
 

@@ -55,9 +55,9 @@ def test_scores_do_not_depend_on_the_format(
     assert tree.run("asv-scores").code == 0
     expected = {kind: path.read_bytes() for kind, path in tree.all_scores.items()}
     repacked(tree, write)
-    assert "3 made, 0 current" in tree.run("asv-scores").out  # the path is part of what was read
+    assert "3 up to date (3 new)" in tree.run("asv-scores").out  # the path is part of what was read
     assert {kind: path.read_bytes() for kind, path in tree.all_scores.items()} == expected
-    assert "0 made, 3 current" in tree.run("asv-scores").out
+    assert "3 up to date\n" in tree.run("asv-scores").out
     assert tree.run("check").code == 0
 
 
@@ -68,7 +68,7 @@ def test_changed_vectors_change_the_scores(tree: SpeechTree) -> None:
     vectors = dict(np.load(path))
     np.savez(path, **{**vectors, "s1-u0": -vectors["s1-u0"]})
     run = tree.run("asv-scores")
-    assert "1 made, 2 current" in run.out and "trial_vectors" in run.err
+    assert "3 up to date (1 new)" in run.out and "trial_vectors" in run.err
 
 
 def test_training_sets_and_back_ends_take_them(tmp_path: Path) -> None:
