@@ -193,7 +193,9 @@ finish() {
     running=""
 }
 # Jobs end with 3 if the output cannot be written.
-trap 'code=$?; finish; rm -f -- "$config" "$logged" "$ending" "$registered"; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
+trap 'code=$?; finish
+    case $code in 129 | 130 | 143) log "Interrupted: finished work is kept; run it again to resume" ;; esac
+    rm -f -- "$config" "$logged" "$ending" "$registered"; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
 
 failed=false
 # Runs all commands of a stage by its number, or one by its name. What one could not make is its own

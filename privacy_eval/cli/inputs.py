@@ -280,11 +280,13 @@ def report_outcome(arguments: argparse.Namespace, outcome: Outcome, what: str) -
     """
     left_out = [f"{name}: {text}" for name, text in outcome.left_out.items()]
     rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
+    noted = {note.partition(": ")[0] for note in outcome.notes}
+    kept = [name for name in outcome.kept if name not in noted]
     for text, items in (
-        ("external, made or edited elsewhere and used as they are", outcome.kept),
+        ("external, made or edited elsewhere, used unchanged", kept),
         ("rebuilt", rebuilt),
         ("made without some of their input", left_out),
-        ("noted", outcome.notes),
+        (what, outcome.notes),
     ):
         log_items(arguments, text, items)
     for kind, names in grouped(outcome.missing, lambda name: outcome.missing[name].kind).items():
@@ -307,7 +309,7 @@ def what_there_is(arguments: argparse.Namespace, outcome: Outcome, what: str) ->
     known = made and not vars(arguments).get("after_jobs")  # what jobs made is current by now
     kinds = dict.fromkeys(error.kind for error in outcome.missing.values())
     why = [f"no {kind}" for kind in kinds]
-    why += ["stage 0 says what makes it"] * any(kind in INPUTS for kind in kinds)
+    why += ["stage 0 says how to get them"] * any(kind in INPUTS for kind in kinds)
     there = made + len(outcome.current)
     number = there + sum(map(len, (outcome.kept, outcome.missing, outcome.failed)))
     counts = {

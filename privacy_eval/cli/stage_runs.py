@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ from ..products.freshness import LIBRARY, Outcome, Product, bring_up_to_date
 from ..protocol.protocol import LEARNT, Protocol, load_protocol
 from ..stages.access import BACKEND, KEYS, VECTORS, Experiment
 from ..stages.options import MetricOptions
-from ..stages.recipe import every_stage, stages_of_wings
+from ..stages.recipe import every_stage, missing_scores, stages_of_wings
 from ..tree.discovery import suffix_hint
 from ..wings import provided, referred
 from .inputs import (
@@ -35,7 +36,7 @@ from .inputs import (
     what_there_is,
 )
 from .jobs import run_script
-from .options import Options, log, progress
+from .options import ENDING, Options, log, progress
 
 if TYPE_CHECKING:
     from ..results.records import Results
@@ -79,9 +80,9 @@ def data(arguments: argparse.Namespace) -> int:
     """Stage 1."""
     folders = ("data", "exp/models")
     missing = [name for name in folders if not (arguments.tree / name).is_dir()]
-    text = f"{', '.join(missing)} missing: see above where to get them"
+    where = f"missing: {enumerated(missing)}; the text above says where to get them"
     there = f"{enumerated(folders)} are there; stage 0 says what they lack"
-    arguments.ending.append(text if missing else there)
+    arguments.ending.append(where if missing else there)
     return run_script("local/data.sh", f"--tree={arguments.tree}")
 
 
@@ -114,7 +115,7 @@ def subsets(arguments: argparse.Namespace) -> int:
             for suffix in unused:
                 log(f"privacy-eval: {data}: no data set with suffix {suffix!r}")
     outcome = make_subsets(tree_access(arguments), protocol, suffixes=suffixes)
-    log_items(arguments, "noted of data folders", outcome.notes)
+    log_items(arguments, "data folders", outcome.notes)
     log_items(arguments, *_not_made(arguments, outcome, protocol, suffixes))
     what = "anonymized data folders" if arguments.anonymized else "data folders"
     arguments.ending.append(what_there_is(arguments, outcome, what))
@@ -230,15 +231,16 @@ def _missing_scores(experiment: Experiment) -> str:
     own = [c for c in every if c.condition.is_by_challenge]
     missing = sum(c.scores is None for c in own)
     source = "the challenge's own evaluation" if protocol.has_own_scoring else "stage 5"
-    text = f"{missing} of {len(own)} score files are missing; {source} computes them"
-    return text * bool(missing)
+    return missing_scores(missing, len(own), source, missing) if missing else ""
 
 
 def _log_remarks(arguments: argparse.Namespace, remarks: Sequence[str]) -> None:
     """Log the remarks on records, those of one caveat together."""
     from ..stages.privacy_metrics import WARNING
 
-    log_items(arguments, "noted", [remark for remark in remarks if f": {WARNING}" not in remark])
+    log_items(
+        arguments, "conditions", [remark for remark in remarks if f": {WARNING}" not in remark]
+    )
     conditions: dict[str, list[str]] = {}
     for remark in remarks:
         name, warning, reason = remark.partition(f": {WARNING}")
@@ -301,6 +303,8 @@ def collect(arguments: argparse.Namespace) -> int:
     *notes, summary = [note.removeprefix(f"{out}: ") for note in outcome.notes]
     failed = [note.removeprefix(_FAILED) for note in notes if note.startswith(_FAILED)]
     code = exit_code(arguments, dict.fromkeys(failed, ""))
+    for note in failed[:_SHOWN] * (ENDING not in os.environ):  # a recipe names them at its end
+        log(f"privacy-eval: failed: {note}")
     log_notes(note for note in notes if not note.startswith(_FAILED))
     arguments.ending.append(f"{out}/{summary}{' (unchanged)' * bool(outcome.current)}")
     if failed:

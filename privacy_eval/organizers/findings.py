@@ -15,7 +15,7 @@ from ..products.freshness import MissingInput
 from ..protocol.protocol import ORIGINAL
 from ..stages.access import BACKEND, ENROLLMENT, KEYS, TRIALS, VECTORS, AsvSystems
 from ..stages.asv_scores import missing_training
-from ..stages.recipe import STAGES, stage_number
+from ..stages.recipe import STAGES, missing_scores, stage_number
 from ..stages.subsets import creatable_folders
 
 #: Source of what no stage creates.
@@ -31,7 +31,7 @@ def stages(*names: str | int) -> str:
 
 
 #: Remedy for scores whose inputs are all in the tree.
-CREATABLE = f"{stages('asv_scores')} creates them, or says why not"
+CREATABLE = f"{stages('asv_scores')} computes them, or says why not"
 
 
 class Remedies:
@@ -247,9 +247,8 @@ class Report:
         missing = {f for f in self.findings if f.problem in (NO_SCORES, OUTDATED)}
         creatable = len({f for f in missing if f.remedy == CREATABLE})
         if errors:
-            text = (
-                f"not ready: {counted(errors, 'error')}; {ready} of {conditions} can be evaluated"
-            )
+            text = f"not ready: {counted(errors, 'error')} (--details lists each)"
+            text += f"; {ready} of {conditions} can be evaluated"
         elif not ready:
             text = f"none of {conditions} can be evaluated yet"
         elif ready == expected:
@@ -260,10 +259,8 @@ class Report:
         else:
             text = f"ready in part: {ready} of {conditions} have scores and a trial key"
         if missing:
-            text += f"; {len(missing)} of {expected} score files are missing"
             by = stages("asv_scores")
-            some = f" {creatable} of" * (creatable < len(missing))
-            text += f"; {by} computes{some} them" if creatable else f", as inputs of {by} are"
+            text += f"; {missing_scores(len(missing), expected, by, creatable)}"
         return text + (f"; {counted(warnings, 'warning')}" if warnings else "")
 
 

@@ -21,7 +21,7 @@ from ..numbers.means import UTILITY, averaged_conditions, least_p_value, size_of
 from ..numbers.rankings import Ranking
 from ..numbers.report_data import ReportData
 from ..results.measurements import Measurements, Row
-from .answer import UNPROTECTED, attack_rows, costs
+from .answer import UNPROTECTED, attack_rows, best_attack, costs
 from .attackers_in_words import (
     LIKE_LOWEST,
     PARTIAL,
@@ -146,10 +146,10 @@ def summary_table(data: ReportData) -> Table | None:
         for m, of in costs(data).items()
     }
     named = data.disclosed.columns() if data.disclosed else {}
-    beside |= {title: named[title] for title in reversed(named)}
+    beside |= {title: named[title] for title in [*named][-1:]}  # the least protected speaker
     rows: list[Row] = []
     for system, attacks in attack_rows(data).items():
-        best: Row = next((row for row in attacks if row["is_best"]), {"printed": NOT_AVAILABLE})
+        best = best_attack(attacks) or {"printed": NOT_AVAILABLE}
         row = {"system": system, "eer": best["printed"]}
         row["attack"] = "" if system == UNPROTECTED else best.get("title", "")
         row["interval"] = describe(data.protocol.eer).interval(interval_of(best)) if attacks else ""

@@ -687,14 +687,14 @@ def test_closed_stdout_ends_without_a_traceback(tmp_path: Path) -> None:
 
 def test_what_is_said_of_several_names_is_logged_once(capsys: pytest.CaptureFixture[str]) -> None:
     for items, logged in (
-        (list("abcdefg"), "7: a, b, c, d, e, ... (--details lists all)"),
+        (list("abcdefg"), "7 notes: a, b, c, d, e, ... (--details lists all)"),
         (
             [*(f"{n}: few pairs" for n in "abc"), "d: short: 2"],
-            "4: a, b, c: few pairs, d: short: 2",
+            "4 notes: a, b, c: few pairs, d: short: 2",
         ),
     ):
-        log_items(SimpleNamespace(details=False), "note", items)  # type: ignore[arg-type]
-        assert capsys.readouterr().err.strip() == f"privacy-eval: note: {logged}"
+        log_items(SimpleNamespace(details=False), "notes", items)  # type: ignore[arg-type]
+        assert capsys.readouterr().err.strip() == f"privacy-eval: {logged}"
 
 
 # --- recipes

@@ -97,8 +97,8 @@ def test_other_back_ends_need_no_model(tree: SpeechTree) -> None:
     for file in (tree.root / BACKEND).iterdir():
         if file.name in ("plda", "mean.vec", "transform.mat"):
             file.unlink()
-    assert "3 missing an input" in tree.run("identification").out
-    assert "3 computed" in tree.run("identification", "--backend", "cosine").out
+    assert "3 of 3 missing" in tree.run("identification").out
+    assert "(3 new)" in tree.run("identification", "--backend", "cosine").out
     assert "3 up to date\n" in tree.run("identification", "--backend", "cosine").out
     assert tree.run("collect", "--allow-missing").code == 0
     table = declared_table(results_of(tree), "identification")
@@ -108,7 +108,7 @@ def test_other_back_ends_need_no_model(tree: SpeechTree) -> None:
 def test_missing_vectors_are_named(tree: SpeechTree) -> None:
     tree.scp(f"{ENROLLS}_anon").unlink()
     run = tree.run("identification", "--bootstrap", "20")
-    assert "1 missing an input" in run.out
+    assert " 1 of " in run.out
     assert f"xvect_{ENROLLS}_anon" in run.err
 
 
@@ -117,7 +117,7 @@ def test_distractors_are_a_data_set_of_the_tree(tree: SpeechTree) -> None:
     sets = [tree.training_set(f"train{suffix}", MODEL) for suffix in ("", "_anon")]
     options = ("--distractors", "train")
     run = tree.run("identification", *options)
-    assert "3 computed" in run.out, run.err
+    assert "(3 new)" in run.out, run.err
     assert tree.run("collect").code == 0
     for record in results_of(tree).identification:
         with_train = (
@@ -136,7 +136,7 @@ def test_distractors_are_a_data_set_of_the_tree(tree: SpeechTree) -> None:
     for suffix in ("", "_anon"):
         (tree.root / f"data/train{suffix}/spk2gender").write_text(genders)
     assert tree.run("collect").code == 1
-    assert "3 computed" in tree.run("identification", *options).out
+    assert "(3 new)" in tree.run("identification", *options).out
     assert tree.run("collect").code == 0
     for record in results_of(tree).identification:
         assert [record.facts[n] for n in ("n_distractors", "genders")] == [10, ("f",)]

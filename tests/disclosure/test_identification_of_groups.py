@@ -107,7 +107,7 @@ def test_groups_follow_the_labels(tree: SpeechTree) -> None:
     try:
         lines_to(labels, [*ACCENTS[:-1], "s4,b"])
         assert tree.run("collect").code == 1
-        assert "3 computed" in tree.run(*again).out
+        assert "(3 new)" in tree.run(*again).out
         lines_to(labels, [*ACCENTS[:2], "s1,b"])
         refused(tree.run(*again), "m.csv:3: duplicate 's1' with another label")
     finally:

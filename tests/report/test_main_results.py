@@ -21,10 +21,12 @@ from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.products.freshness import key_path
 from privacy_eval.protocol.published import load_published_results
 from privacy_eval.report import main_results
+from privacy_eval.report.answer import attack_rows
 from privacy_eval.report.latex import Layout
 from privacy_eval.report.main_results import main_results_table, summary_table
 from privacy_eval.report.sections import report_sections
 from privacy_eval.report.system_tables import system_tables
+from privacy_eval.results.measurements import Row
 from privacy_eval.results.records import Results, merge
 
 UNSIGNED = "not made by this user"
@@ -85,7 +87,7 @@ def test_the_closing_summary_is_short(number: int, monkeypatch: pytest.MonkeyPat
     )
     table, whole = summary_table(data), main_results_table(data)
     assert table is not None and whole is not None
-    assert [row[0] for row in table.rows] == ["Original speech", *data.systems_by_rank]
+    assert [row[0] for row in table.rows] == [*attack_rows(data)]
     assert len(table.columns) <= 8 and len(table.notes) == min(number, 5)
     if number > 5:
         assert table.notes[0] == "Note 0" and str(number - 4) in table.notes[-1]
@@ -100,8 +102,10 @@ def test_the_closing_summary_is_short(number: int, monkeypatch: pytest.MonkeyPat
 def test_the_closing_summary_has_no_more_columns_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = imported(B1, system="one")
     data = ReportData(whole, cells_from_results(whole))
-    many = {f"measure {n}": {"one": "1"} for n in range(9)}
-    vars(data)["disclosed"] = SimpleNamespace(columns=lambda: many)
+    row: Row = {"printed": "1"}
+    monkeypatch.setattr(main_results, "costs", lambda _: dict.fromkeys(METRICS, {"one": row}))
+    named = {"named": {"one": "2"}, "least protected": {"one": "3"}}
+    vars(data)["disclosed"] = SimpleNamespace(columns=lambda: named)
     table = summary_table(data)
     assert table is not None and len(table.columns) == 8
 

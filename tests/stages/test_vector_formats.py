@@ -78,7 +78,7 @@ def test_training_sets_and_back_ends_take_them(tmp_path: Path) -> None:
     tree.training_set("train_clean_360", MODEL)
     repacked(tree, npz)
     run = tree.run("train-backend")
-    assert (run.code, "1 trained" in run.out) == (0, True), run.err
+    assert (run.code, "(1 new)" in run.out) == (0, True), run.err
     assert tree.run("asv-scores").code == 0
 
 
@@ -86,7 +86,7 @@ def test_several_files_are_an_error_of_their_set_alone(tree: SpeechTree) -> None
     scp = tree.scp(TRIALS)
     npz(scp.parent, read_vectors(scp, tree=tree.root))
     run = refused(tree.run("asv-scores"), "xvector.scp, xvector.npz")
-    assert "2 made" in run.out and "1 failed" in run.out
+    assert "(2 new)" in run.out and " 1 of " in run.out
     with pytest.raises(PrivacyEvalError, match="expected one: xvector.scp, xvector.npz"):
         stage_of(tree).read_vectors(scp)
 
