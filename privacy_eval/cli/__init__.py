@@ -123,10 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments = parse(one, others)
             arguments.ending = ending
             with _user_metrics(arguments), _logged_warnings():
-                try:
-                    done = arguments.run(arguments)
-                except SystemExit as end:  # with its jobs
-                    done = int(end.code or 0)
+                done = arguments.run(arguments)
                 if not isinstance(done, int):
                     print_found(done, arguments.format)
                     done = 0

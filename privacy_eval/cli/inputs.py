@@ -280,10 +280,8 @@ def report_outcome(arguments: argparse.Namespace, outcome: Outcome, what: str) -
     """
     left_out = [f"{name}: {text}" for name, text in outcome.left_out.items()]
     rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
-    noted = {note.partition(": ")[0] for note in outcome.notes}
-    kept = [name for name in outcome.kept if name not in noted]
     for text, items in (
-        ("external, made or edited elsewhere, used unchanged", kept),
+        ("external, made or edited elsewhere, used unchanged", outcome.kept),
         ("rebuilt", rebuilt),
         ("made without some of their input", left_out),
         (what, outcome.notes),

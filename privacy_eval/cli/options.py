@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -318,12 +319,9 @@ def end_with(parts: Iterable[str]) -> None:
     """Print the line that a stage ends with: what there is now, and what is missing. A recipe,
     whose stage may be several commands, names a file of it in the environment."""
     line = printable("; ".join(filter(None, parts)) or "nothing to do")
-    file = os.environ.get(ENDING)
-    if file is None or in_job():
-        print(line)
-    else:
-        with open(file, "a") as ended:
-            print(line, file=ended)
+    file = None if in_job() else os.environ.get(ENDING)
+    with open(file, "a") if file else nullcontext() as ended:
+        print(line, file=ended)
 
 
 def log(text: str) -> None:

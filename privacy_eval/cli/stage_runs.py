@@ -17,7 +17,7 @@ from ..products.freshness import LIBRARY, Outcome, Product, bring_up_to_date
 from ..protocol.protocol import LEARNT, Protocol, load_protocol
 from ..stages.access import BACKEND, KEYS, VECTORS, Experiment
 from ..stages.options import MetricOptions
-from ..stages.recipe import every_stage, missing_scores, stages_of_wings
+from ..stages.recipe import every_stage, stages_of_wings
 from ..tree.discovery import suffix_hint
 from ..wings import provided, referred
 from .inputs import (
@@ -80,8 +80,8 @@ def data(arguments: argparse.Namespace) -> int:
     """Stage 1."""
     folders = ("data", "exp/models")
     missing = [name for name in folders if not (arguments.tree / name).is_dir()]
-    where = f"missing: {enumerated(missing)}; the text above says where to get them"
     there = f"{enumerated(folders)} are there; stage 0 says what they lack"
+    where = f"{enumerated(missing)} missing: the text above says where to get them"
     arguments.ending.append(where if missing else there)
     return run_script("local/data.sh", f"--tree={arguments.tree}")
 
@@ -155,8 +155,7 @@ def asv_scores(arguments: argparse.Namespace) -> int:
     protocol = _protocol(arguments)
     attackers = chosen_attackers(arguments, protocol)
     asv = load_asv_systems(arguments, protocol)
-    scoring = "scoring of x-vectors"
-    if not score_products(asv) and end_if_not_applicable(arguments, protocol, scoring):
+    if not score_products(asv) and end_if_not_applicable(arguments, protocol, "score files"):
         return 0
     log_notes(asv.notes)
     outcome = make_scores(asv, run_settings(arguments), attackers)
@@ -220,18 +219,13 @@ def privacy_metrics(arguments: argparse.Namespace) -> int:
             log(f"privacy-eval: warning: {name}: {error}")
     _log_remarks(arguments, outcome.notes)
     arguments.ending.append(what_there_is(arguments, outcome, "evaluated trial conditions"))
-    arguments.ending.append(_missing_scores(experiment))
-    return exit_code(arguments, outcome.failed)
-
-
-def _missing_scores(experiment: Experiment) -> str:
-    """Say how many score files of the challenge's own attacker are missing, and what makes them."""
-    protocol = experiment.asv.protocol
     every = [c for system in experiment.systems for c in system.conditions]
-    own = [c for c in every if c.condition.is_by_challenge]
-    missing = sum(c.scores is None for c in own)
-    source = "the challenge's own evaluation" if protocol.has_own_scoring else "stage 5"
-    return missing_scores(missing, len(own), source, missing) if missing else ""
+    known = [c.scores is not None for c in every if c.condition.is_by_challenge]
+    if missing := known.count(False):
+        source = "the challenge's own evaluation" if protocol.has_own_scoring else "stage 5"
+        text = f"{missing} of {len(known)} score files missing: {source} computes them"
+        arguments.ending.append(text)
+    return exit_code(arguments, outcome.failed)
 
 
 def _log_remarks(arguments: argparse.Namespace, remarks: Sequence[str]) -> None:

@@ -143,8 +143,7 @@ def run_listening(arguments: argparse.Namespace) -> int:
     )
     for line in summary(subjective) if subjective else ():
         log(f"privacy-eval: {line}")
-    new = f" ({written} new)" * bool(written)
-    text = f"{len(files)} files of tables, {written + there} figures up to date{new}"
+    text = f"{len(files)} files of tables, {written + there} figures up to date"
     arguments.ending.append(f"{arguments.out}: {text}")
     return 0
 

@@ -15,7 +15,7 @@ from ..products.freshness import MissingInput
 from ..protocol.protocol import ORIGINAL
 from ..stages.access import BACKEND, ENROLLMENT, KEYS, TRIALS, VECTORS, AsvSystems
 from ..stages.asv_scores import missing_training
-from ..stages.recipe import STAGES, missing_scores, stage_number
+from ..stages.recipe import STAGES, stage_number
 from ..stages.subsets import creatable_folders
 
 #: Source of what no stage creates.
@@ -259,8 +259,10 @@ class Report:
         else:
             text = f"ready in part: {ready} of {conditions} have scores and a trial key"
         if missing:
-            by = stages("asv_scores")
-            text += f"; {missing_scores(len(missing), expected, by, creatable)}"
+            some = f"{creatable} of " * (creatable < len(missing))
+            source = f"{stages('asv_scores')} computes {some}them"
+            source = source if creatable else "the table says what makes them"
+            text += f"; {len(missing)} of {expected} score files missing: {source}"
         return text + (f"; {counted(warnings, 'warning')}" if warnings else "")
 
 

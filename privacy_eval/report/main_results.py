@@ -141,26 +141,27 @@ def summary_table(data: ReportData) -> Table | None:
     evaluated systems."""
     if not data.results.systems:
         return None
-    beside = {
-        describe(m).column.title: {s: row["printed"] for s, row in of.items()}
-        for m, of in costs(data).items()
-    }
+    eer, beside = describe(data.protocol.eer), dict[str, Mapping[str, str]]()
+    for metric, of_systems in costs(data).items():
+        beside[describe(metric).column.title] = {s: r["printed"] for s, r in of_systems.items()}
     named = data.disclosed.columns() if data.disclosed else {}
     beside |= {title: named[title] for title in [*named][-1:]}  # the least protected speaker
     rows: list[Row] = []
     for system, attacks in attack_rows(data).items():
-        best = best_attack(attacks) or {"printed": NOT_AVAILABLE}
-        row = {"system": system, "eer": best["printed"]}
-        row["attack"] = "" if system == UNPROTECTED else best.get("title", "")
-        row["interval"] = describe(data.protocol.eer).interval(interval_of(best)) if attacks else ""
-        rows.append(row)
-        for title in [*beside][: _COLUMNS - len(row)]:
-            rows.append({**row, "quantity": title, "printed": beside[title].get(system, "")})
+        best = best_attack(attacks) or {"printed": NOT_AVAILABLE, "title": ""}
+        row = {
+            "system": system,
+            "eer": best["printed"],
+            "interval": eer.interval(interval_of(best)),
+        }
+        row["attack"] = best["title"] * (system != UNPROTECTED)
+        more = [*beside.items()][: _COLUMNS - len(row)]
+        rows += [row, *({**row, "quantity": t, "printed": of.get(system, "")} for t, of in more)]
     notes = [*data.unsigned, *(text.removesuffix(".") for text in front_cautions(data))]
-    if (more := len(notes) - _NOTES) > 0:
-        notes[_NOTES - 1 :] = [f"{more + 1} more notes stand in the report"]
+    if len(notes) > _NOTES:
+        notes[_NOTES - 1 :] = [f"{len(notes) - _NOTES + 1} more notes stand in the report"]
     words = {"protocol": data.protocol.title, "split": data.protocol.split_name(data.main_split)}
-    words["eer"] = describe(data.protocol.eer).column.title
+    words |= {"eer": eer.column.title}
     table = declared_table(entry_of(SUMMARY), Measurements.of(rows), words, notes)
     return table and replace(table, front=True)
 

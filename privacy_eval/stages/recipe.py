@@ -73,16 +73,6 @@ def recipe_of(protocol: Protocol) -> str:
     return f"recipes/{'vpc2024' if protocol.has_own_scoring else 'vpc2020'}/run.sh"
 
 
-def missing_scores(missing: int, expected: int, source: str, computable: int) -> str:
-    """Say how many of the expected score files are missing, and how many the source computes."""
-    are, them = ("is", "it") if missing == 1 else ("are", "them")
-    text = f"{missing} of {expected} score files {are} missing"
-    if not computable:
-        return f"{text}; the table says what makes {them}"
-    some = f"{computable} of " * (computable < missing)
-    return f"{text}; {source} computes {some}{them}"
-
-
 def stage_number(name: str) -> int:
     """Return the number of the stage with a script name; the last one if there are several."""
     return next(s.number for s in reversed(STAGES) if name in s.names)

@@ -63,8 +63,8 @@ def break_scores(tree: SpeechTree) -> None:
 @pytest.mark.parametrize(
     ("change", "verb", "said"),
     [
-        (lose_scores, "privacy-metrics", r"1 of 3 score files is missing; stage 5"),
-        (lose_scores, "check", r"1 of 3 score files is missing; stage 5"),
+        (lose_scores, "privacy-metrics", r"1 of 3 score files missing: stage 5"),
+        (lose_scores, "check", r"1 of 3 score files missing: stage 5"),
         (break_scores, "privacy-metrics", r"2 up to date( \(2 new\))?, 1 of 3 failed"),
         (break_scores, "check", r"not ready: 1 error\b.*; 2 of 3 "),
         (lose_keys, "check", r"not ready: 3 errors\b.*; 0 of 3 "),

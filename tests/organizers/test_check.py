@@ -96,7 +96,7 @@ def tree(tmp_path: Path) -> SpeechTree:
 def test_a_new_tree_then_a_complete_one(tree: SpeechTree) -> None:
     text = summary(tree)
     assert text.startswith("none of 3 conditions ")
-    assert "3 of 3 score files are missing; stage 5 computes them" in text
+    assert "3 of 3 score files missing: stage 5 computes them" in text
     (row,) = json.loads(run_check(tree, "--format", "json"))
     assert (row["team"], row["conditions"], row["expected"]) == ("anon", 0, 3)
     assert row["status"] == "incomplete"
@@ -143,7 +143,7 @@ def test_an_incomplete_tree(tmp_path: Path) -> None:
     tree.all_scores["aa"].unlink()
     text = summary(tree)
     assert text.startswith("ready in part: 2 of 3 conditions of 1 system")
-    assert "1 of 3 score files is missing; stage 5 computes it" in text
+    assert "1 of 3 score files missing: stage 5 computes them" in text
     rows = check(tree)
     assert items(rows, tree_module.NO_SCORES) == [f"{AA} [{CREATABLE}]"]
     assert {row["status"] for row in rows if row["team"]} == {"incomplete"}
@@ -157,7 +157,7 @@ def test_an_empty_tree(tmp_path: Path) -> None:
     assert f"{tmp_path}/exp" in run.err
     lines = run.out.splitlines()
     assert lines[-1].startswith("none of 36 conditions")
-    assert "36 of 36 score files are missing; the table " in lines[-1]
+    assert "36 of 36 score files missing: the table " in lines[-1]
     assert len(lines) < 10
     rows = check(Tree(tmp_path))
     scores = items(rows, tree_module.NO_SCORES)
@@ -449,7 +449,7 @@ def test_stage_5_creates_no_scores_of_systems_that_share_a_suffix(tree: SpeechTr
     assert [row["team"] for row in lacking] == ["a/x", "b/x"]
     assert all(f"{AA} [{TEAM}]" in row["problem"] for row in lacking)
     assert names(items(rows, SIMILARITY)) == ["a/x", "b/x"]
-    assert "1 of 3 score files is missing; stage 5 computes" in summary(tree, "--system", "a/x")
+    assert "1 of 3 score files missing: stage 5 computes" in summary(tree, "--system", "a/x")
 
 
 def test_a_protocol_without_models(tree: SpeechTree) -> None:

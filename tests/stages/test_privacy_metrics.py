@@ -710,4 +710,4 @@ def test_a_tree_without_scores_names_the_stage_that_computes_them(tmp_path: Path
     for scores in (tree.root / "exp").rglob("scores"):
         scores.unlink()
     text = cli("stage", "privacy-metrics", *common).out
-    assert re.search(r"(\d+) of \1 score files are missing; stage 5 computes them\n", text)
+    assert re.search(r"(\d+) of \1 score files missing: stage 5 computes them\n", text)
