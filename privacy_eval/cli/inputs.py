@@ -157,10 +157,8 @@ def load_experiment(
 def end_if_not_applicable(arguments: argparse.Namespace, protocol: Protocol, what: str) -> bool:
     """Tell and return whether a stage that scores x-vectors does not apply to the protocol."""
     if protocol.has_own_scoring:
-        arguments.ending.append(
-            f"{what}: does not apply to protocol {protocol.name}, whose own evaluation computes "
-            "the scores"
-        )
+        text = f"{what}: does not apply, as the evaluation of {protocol.name} computes the scores"
+        arguments.ending.append(text)
     return protocol.has_own_scoring
 
 

@@ -8,12 +8,13 @@ import os
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PrivacyEvalError, abbreviate, counted, enumerated, missing_library
 from ..options import fill
-from ..products.freshness import LIBRARY, Outcome, Product, bring_up_to_date
+from ..products.freshness import Outcome, Product, bring_up_to_date
 from ..protocol.protocol import LEARNT, Protocol, load_protocol
 from ..stages.access import BACKEND, KEYS, VECTORS, Experiment
 from ..stages.options import MetricOptions
@@ -210,22 +211,16 @@ def privacy_metrics(arguments: argparse.Namespace) -> int:
         is_wing = provided(WORD_ERRORS, needed=False)
         why = missing_library(what, "kaldialign") if is_wing else f"{what}: not installed"
         log(f"privacy-eval: warning: {why}: none of {abbreviate(unaligned)}")
-    rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
-    log_items(arguments, "rebuilt", rebuilt)
-    for name, message in outcome.failed.items():
-        log(f"{name}: {message}")
-    for name, error in outcome.missing.items():
-        if error.kind == LIBRARY:
-            log(f"privacy-eval: warning: {name}: {error}")
     _log_remarks(arguments, outcome.notes)
-    arguments.ending.append(what_there_is(arguments, outcome, "evaluated trial conditions"))
+    told = replace(outcome, notes=[], left_out={})  # with the remarks
+    code = report_outcome(arguments, told, "evaluated trial conditions")
     every = [c for system in experiment.systems for c in system.conditions]
     known = [c.scores is not None for c in every if c.condition.is_by_challenge]
     if missing := known.count(False):
         source = "the challenge's own evaluation" if protocol.has_own_scoring else "stage 5"
         text = f"{missing} of {len(known)} score files missing: {source} computes them"
         arguments.ending.append(text)
-    return exit_code(arguments, outcome.failed)
+    return code
 
 
 def _log_remarks(arguments: argparse.Namespace, remarks: Sequence[str]) -> None:
@@ -302,7 +297,7 @@ def collect(arguments: argparse.Namespace) -> int:
     log_notes(note for note in notes if not note.startswith(_FAILED))
     arguments.ending.append(f"{out}/{summary}{' (unchanged)' * bool(outcome.current)}")
     if failed:
-        arguments.ending.append(f"{len(failed)} failed: {out / 'failed'} says why")
+        arguments.ending.append(f"{len(failed)} results failed: {out / 'failed'} says why")
     return code
 
 

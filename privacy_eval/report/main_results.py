@@ -149,19 +149,15 @@ def summary_table(data: ReportData) -> Table | None:
     rows: list[Row] = []
     for system, attacks in attack_rows(data).items():
         best = best_attack(attacks) or {"printed": NOT_AVAILABLE, "title": ""}
-        row = {
-            "system": system,
-            "eer": best["printed"],
-            "interval": eer.interval(interval_of(best)),
-        }
-        row["attack"] = best["title"] * (system != UNPROTECTED)
+        row = {"system": system, "attack": best["title"], "eer": best["printed"]}
+        row["interval"] = eer.interval(interval_of(best))
         more = [*beside.items()][: _COLUMNS - len(row)]
         rows += [row, *({**row, "quantity": t, "printed": of.get(system, "")} for t, of in more)]
     notes = [*data.unsigned, *(text.removesuffix(".") for text in front_cautions(data))]
     if len(notes) > _NOTES:
         notes[_NOTES - 1 :] = [f"{len(notes) - _NOTES + 1} more notes stand in the report"]
-    words = {"protocol": data.protocol.title, "split": data.protocol.split_name(data.main_split)}
-    words |= {"eer": eer.column.title}
+    words = {"protocol": data.protocol.title, "eer": eer.column.title}
+    words["split"] = data.protocol.split_name(data.main_split)
     table = declared_table(entry_of(SUMMARY), Measurements.of(rows), words, notes)
     return table and replace(table, front=True)
 
