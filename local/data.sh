@@ -16,12 +16,9 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 vectors=$(find -L "$tree/exp/models" '(' -name final.raw -o -name 'xvector.*' -o -name speaker_vectors.pt ')' \
     -print -quit 2>/dev/null || :)
 if [ -d "$tree/data" ] && [ -n "$vectors" ]; then
-    printf '%s/data and exp/models exist; stage 0 lists what is missing.\n' "$tree"
-    exit
+    exit # nothing to get
 fi
-if [ -d "$tree/data" ]; then
-    printf '%s/data exists; stage 0 lists missing sets.\n' "$tree"
-else
+if [ ! -d "$tree/data" ]; then
     cat <<'END'
 The tree has no data folder. The stages need:
 

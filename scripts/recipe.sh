@@ -43,7 +43,9 @@ check_options() {
     config=$(mktemp "${TMPDIR:-/tmp}/options.XXXXXX")
     # Warnings that several stages have are logged by the first.
     logged=$(mktemp "${TMPDIR:-/tmp}/logged.XXXXXX")
-    export PRIVACY_EVAL_LOGGED=$logged
+    # Of the last line of a stage, by each of its commands.
+    ending=$(mktemp "${TMPDIR:-/tmp}/ending.XXXXXX")
+    export PRIVACY_EVAL_LOGGED=$logged PRIVACY_EVAL_ENDING=$ending
     for name in "${option_names[@]}"; do
         case ${!name} in
             *$'\n'*) usage_error "--${name//_/-} must not contain a line break" ;;
@@ -139,7 +141,7 @@ record_options() {
 }
 
 # On a terminal each stage is one line, in bold type unless that is unwelcome (https://no-color.org).
-live=false registered="" running="" bold="" plain="" config="" logged="" added="" begun=""
+live=false registered="" running="" bold="" plain="" config="" logged="" ending="" added="" begun=""
 if [ -t 1 ] && [ -t 2 ]; then
     live=true
     if [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
@@ -156,8 +158,8 @@ begin() {
     IFS='|' read -r number _ what flow < <(sed -n "/^ *$1 |/s/ *| */|/gp" <<<"$stages") ||
         fail "stage $1 has no row in $stage_table"
     flow=${flow//RESULTS/"${results%/}"}
+    running="Stage $((number))$plain  $what" since=$SECONDS
     if [ "$live" = true ]; then
-        running="Stage $((number))$plain  $what" since=$SECONDS
         printf '%s%s ...\r' "$bold" "$running" >&2
         printed=$(mktemp "${TMPDIR:-/tmp}/run.XXXXXX")
         exec 3>&1 >"$printed"
@@ -173,21 +175,27 @@ add_wings() {
     done 4<<<"$added"
     begun=""
 }
-# On a terminal, prints the line of the stage that ran: what, counts other than 0, and its duration.
+# Prints what there is after the stage that ran; on a terminal with what it did, and its duration.
 finish() {
-    local counts counted='^[^|]*: ([0-9]+ [a-z]|results.json)|^[0-9]+ (conditions?|figures?) '
+    local there
     if [ -z "$running" ]; then return 0; fi # without 0, set -e would end the trap below
-    exec >&3 3>&-
-    counts=$(sed -En -e 's/\b0 [a-z -]+(, |$)//g; s/[ ,:]+$//' -e "/$counted/p" "$printed")
-    counts=${counts//"${tree%/}/"/}
-    printf '\r\033[K%s%s%s (%d s)\n' "$bold" "$running" "${counts:+: ${counts//$'\n'/; }}" \
-        "$((SECONDS - since))"
-    sed -En -e "/$counted/d" -e 's/^/    /p' "$printed"
-    rm -f -- "$printed"
+    there=$(cat -- "$ending")
+    there=${there//$'\n'/; } there=${there//"${tree%/}/"/}
+    : >"$ending"
+    if [ "$live" = true ]; then
+        exec >&3 3>&-
+        printf '\r\033[K%s%s%s (%d s)\n' "$bold" "$running" "${there:+: $there}" "$((SECONDS - since))"
+        sed 's/^/    /' -- "$printed"
+        rm -f -- "$printed"
+    elif [ -n "$there" ]; then
+        printf '%s\n' "$there"
+    fi
     running=""
 }
 # Jobs end with 3 if the output cannot be written.
-trap 'code=$?; finish; rm -f -- "$config" "$logged" "$registered"; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
+trap 'code=$?; finish
+    case $code in 129 | 130 | 143) log "Interrupted: finished work is kept; run it again to resume" ;; esac
+    rm -f -- "$config" "$logged" "$ending" "$registered"; if [ "$code" -eq 3 ]; then exit 1; fi' EXIT
 
 failed=false
 # Runs all commands of a stage by its number, or one by its name. What one could not make is its own
@@ -244,8 +252,9 @@ show_failures() {
         return
     fi
     lines=$(sort -u -- "${files[@]}" | LC_ALL=C tr -d '\000-\010\013-\037\177')
-    log "Done, but $(wc -l <<<"$lines") failed, and averages that lack a value are blank. Mend these, then" \
-        "run the recipe again (--allow-missing averages what is there); all: $out/failed"
+    lines=${lines//"${tree%/}/"/}
+    log "Done, but $(wc -l <<<"$lines") failed, so averages that need them are blank. Mend these, and run" \
+        "the recipe again; --allow-missing averages what is there. All messages: $out/failed"
     sed -e 's/^/    /' -e 10q <<<"$lines" | cut -c 1-300 >&2
 }
 
@@ -257,8 +266,8 @@ show_results() {
     if [ "$stop_stage" -ge 9 ]; then
         if [ -f "$summary" ]; then
             printf '\n%s%s%s\n' "$bold" "$(head -n 1 -- "$summary")" "$plain"
-            sed -n 2,30p -- "$summary"
-            if [ "$(wc -l <"$summary")" -gt 30 ]; then printf '... (all: %s)\n' "$summary"; fi
+            sed -n 2,60p -- "$summary"
+            if [ "$(wc -l <"$summary")" -gt 60 ]; then printf '... (all: %s)\n' "$summary"; fi
             printf '\n'
         fi
         if has_ratings; then reported=11; fi

@@ -5,7 +5,7 @@
 # Usage: split_jobs.sh VERB --log-dir DIR [--cmd CMD] [--nj N] -- [options of the verb]
 #
 # Exit code: 0 success, 1 failures, 2 wrong usage, 3 the output cannot be written, 4 a job was
-# killed, above 125 interrupted or no runner. After success, the sum of the jobs' counts is printed.
+# killed, above 125 interrupted or no runner.
 set -euo pipefail
 
 # --- options
@@ -78,17 +78,6 @@ run() {
     return "$code"
 }
 
-# Add up the last lines of the jobs, which must be their counts, such as "18 conditions computed, 0 current".
-total() {
-    local number
-    for ((number = 1; number <= nj; number++)); do
-        grep -v '^#' -- "$log_dir/$name.$number.log" 2>/dev/null | tail -n 1 || true
-    done | sed -En 's/^(.*: )?([0-9]+ (condition|figure)s? (computed|drawn), .*)$/\2/p' | awk '
-        { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+$/) sum[i] += $i; else word[i] = $i }
-        NF > most { most = NF }
-        END { for (i = 1; i <= most; i++) printf "%s%s", i in sum ? sum[i] : word[i], i < most ? " " : "\n" }'
-}
-
 # Print the exit code for failed jobs, by the last lines of the logs.
 failure() {
     local number codes=()
@@ -121,4 +110,3 @@ case $code in
 esac
 if [ "$code" -gt 125 ]; then exit "$code"; fi
 if [ "$code" -ne 0 ]; then exit "$(failure)"; fi
-total

@@ -108,7 +108,7 @@ def evaluated(extended: Path) -> Path:
     run = run_program(recipe, *tree, cwd=extended, VIRTUAL_ENV=str(venv))
     server.communicate()
     assert run.code == 0, run.err
-    assert "counts of scores: 4 in place" in run.out
+    assert "counts of scores: 4 up to date" in run.out
     assert "not complete" not in run.err
     return extended / "tree/out"
 
@@ -149,5 +149,5 @@ def test_the_stage_counts_scores_of_every_condition_by_its_option(
     def count(*options: object) -> str:
         return program(extended, "privacy_eval", "stage", "count-scores", *again, *options).out
 
-    assert count("--above", 1).startswith("counts of scores: 0 computed, 4 current, ")
-    assert count().startswith("counts of scores: 4 computed, 0 current, ")
+    assert count("--above", 1) == "counts of scores: 4 up to date\n"
+    assert count().startswith("counts of scores: 4 up to date (4 new)")

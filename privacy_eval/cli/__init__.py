@@ -29,7 +29,7 @@ from ..version import __version__
 from ..wings import absent, installed, of_wings, referred, told
 from .config import expand_config, option_names, refuse_repeated
 from .jobs import OUTPUT_ERROR
-from .options import HelpFormatter, Options, add_options, check_rules, log, print_found
+from .options import HelpFormatter, Options, add_options, check_rules, end_with, log, print_found
 from .stages import STAGES, TREE, run_stage, stage_commands, stage_options
 
 #: The core's verbs by purpose.
@@ -113,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _ignore_matplotlibrc()
     words = sys.argv[1:] if argv is None else list(argv)
     verb = next(iter(words), "")
-    arguments, code = argparse.Namespace(), 0
+    arguments, code, ending = argparse.Namespace(), 0, list[str]()
     try:
         if verb == "--version":
             return _version()
@@ -121,18 +121,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _no_verb(verb)
         for one, others in commands(words):
             arguments = parse(one, others)
+            arguments.ending = ending
             with _user_metrics(arguments), _logged_warnings():
-                try:
-                    done = arguments.run(arguments)
-                except SystemExit as end:  # its jobs did all of it
-                    done = int(end.code or 0)
+                done = arguments.run(arguments)
                 if not isinstance(done, int):
                     print_found(done, arguments.format)
                     done = 0
                 code = max(code, done)
             sys.stdout.flush()
             if code > 1:
-                break
+                return code
+        if ending:
+            end_with(ending)
         return code
     except PrivacyEvalError as error:
         log(f"privacy-eval: {error}")

@@ -15,7 +15,7 @@ from ..io.names import look_alike
 from ..options import fill
 from ..products.freshness import UNSIGNED, Outcome, Product, Run, bring_up_to_date, record_failures
 from ..protocol.protocol import Protocol, load_protocol
-from ..stages.access import AsvSystems, Experiment, TreeAccess, systems_under_test
+from ..stages.access import INPUTS, AsvSystems, Experiment, TreeAccess, systems_under_test
 from ..tree.conditions import System
 from ..tree.discovery import (
     attacker_problems,
@@ -154,24 +154,22 @@ def load_experiment(
     return Experiment(systems, out, load_asv_systems(arguments, protocol, systems))
 
 
-def log_if_not_applicable(protocol: Protocol, what: str) -> bool:
-    """Log and return whether a stage that scores x-vectors does not apply to the protocol."""
+def end_if_not_applicable(arguments: argparse.Namespace, protocol: Protocol, what: str) -> bool:
+    """Tell and return whether a stage that scores x-vectors does not apply to the protocol."""
     if protocol.has_own_scoring:
-        log(
-            f"privacy-eval: {what}: does not apply to protocol {protocol.name}, whose own "
-            "evaluation computes the scores"
-        )
+        text = f"{what}: does not apply, as the evaluation of {protocol.name} computes the scores"
+        arguments.ending.append(text)
     return protocol.has_own_scoring
 
 
-def log_if_no_vectors(asv: AsvSystems, what: str) -> bool:
-    """Log and return whether an edition with its own scoring left no x-vectors."""
+def end_if_no_vectors(arguments: argparse.Namespace, asv: AsvSystems, what: str) -> bool:
+    """Tell and return whether an edition with its own scoring left no x-vectors."""
     protocol = asv.protocol
     if not protocol.has_own_scoring or asv.has_saved_vectors():
         return False
-    log(
-        f"privacy-eval: {what}: does not apply, as the evaluation of protocol {protocol.name} left "
-        f"no x-vectors ({asv.access.results}/<model>/{protocol.speaker_vectors})"
+    arguments.ending.append(
+        f"{what}: does not apply, as the evaluation of protocol {protocol.name} left no x-vectors "
+        f"({asv.access.results}/<model>/{protocol.speaker_vectors})"
     )
     return True
 
@@ -228,17 +226,17 @@ def chosen_attackers(arguments: argparse.Namespace, protocol: Protocol) -> set[s
     return None if named is None else select_attackers(protocol, named)
 
 
-def run_settings(arguments: argparse.Namespace, *, finish: bool = True, nj: int = 1) -> Run:
+def run_settings(arguments: argparse.Namespace, *, nj: int = 1) -> Run:
     """Return the run settings of a stage.
 
-    `finish`: whether the verb goes on after its jobs, see `Jobs`; `nj`: processes without jobs.
+    `nj`: processes without jobs.
     """
     job = arguments.job
     return Run(
         job or (1, 1),
         1 if arguments.cmd else nj,
         isolated=getattr(arguments, "isolate", False),
-        start_jobs=Jobs(arguments, finish) if arguments.cmd and not job else None,
+        start_jobs=Jobs(arguments) if arguments.cmd and not job else None,
         begin=beginnings(),
         progress=progress(),
     )
@@ -272,44 +270,52 @@ def load_vectors(arguments: argparse.Namespace, path: Path, *, double: bool = Fa
     return vectors.without_zeros() if vars(arguments).get("allow_missing") else vectors
 
 
-def report_outcome(
-    arguments: argparse.Namespace, outcome: Outcome, what: str, done: str = "made"
-) -> int:
-    """Log the outcome of a stage, a line per kind of message; print the counts and return the
-    exit code.
+def report_outcome(arguments: argparse.Namespace, outcome: Outcome, what: str) -> int:
+    """Log the outcome of a stage, a line per kind of message; tell in its last line what there is,
+    and return the exit code.
 
     Jobs log every item, as `--details` does.
     """
     left_out = [f"{name}: {text}" for name, text in outcome.left_out.items()]
     rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
     for text, items in (
-        ("external, kept", outcome.kept),
+        ("external, made or edited elsewhere, used unchanged", outcome.kept),
         ("rebuilt", rebuilt),
         ("made without some of their input", left_out),
-        ("note", outcome.notes),
+        (what, outcome.notes),
     ):
         log_items(arguments, text, items)
     for kind, names in grouped(outcome.missing, lambda name: outcome.missing[name].kind).items():
         where = {name: outcome.missing[name].where for name in names}
-        title = f"{len(where)} {what} not {done}, no {kind}"
-        log(f"privacy-eval: {title}: {abbreviate(list(dict.fromkeys(where.values())))}")
+        places = abbreviate(list(dict.fromkeys(where.values())))
+        log(f"privacy-eval: no {kind} for {len(where)} {what}: {places}")
         if arguments.details or in_job():
             log("\n".join(f"  {name}: {place}" for name, place in where.items()))
     causes = grouped(outcome.failed, lambda name: outcome.failed[name].partition(FIRST)[0])
     for names in causes.values():
         others = f" ({len(names)})" if len(names) > 1 else ""
         log(f"{abbreviate(names)}{others}: {outcome.failed[names[0]]}")
-    made = {done: outcome.made, "current": outcome.current}
-    if getattr(arguments, "after_jobs", False):  # products of the jobs are current by now
-        made = {"in place": [*outcome.made, *outcome.current]}
-    counts = {
-        **made,
-        "external": outcome.kept,
-        "missing an input": outcome.missing,
-        "failed": outcome.failed,
-    }
-    print(f"{what}: " + ", ".join(f"{len(names)} {text}" for text, names in counts.items()))
+    arguments.ending.append(what_there_is(arguments, outcome, what))
     return exit_code(arguments, outcome.failed)
+
+
+def what_there_is(arguments: argparse.Namespace, outcome: Outcome, what: str) -> str:
+    """Say how many products there are, and what is missing; "" where there could be none."""
+    made = len(outcome.made)
+    known = made and not vars(arguments).get("after_jobs")  # what jobs made is current by now
+    kinds = dict.fromkeys(error.kind for error in outcome.missing.values())
+    why = [f"no {kind}" for kind in kinds]
+    why += ["stage 0 says how to get them"] * any(kind in INPUTS for kind in kinds)
+    there = made + len(outcome.current)
+    number = there + sum(map(len, (outcome.kept, outcome.missing, outcome.failed)))
+    counts = {
+        f"up to date{f' ({made} new)' * bool(known)}": there,
+        "external": len(outcome.kept),
+        f"of {number} missing ({'; '.join(why)})": len(outcome.missing),
+        f"of {number} failed (see above)": len(outcome.failed),
+    }
+    said = ", ".join(f"{count} {text}" for text, count in counts.items() if count)
+    return f"{what}: {said}" if said else ""
 
 
 def exit_code(arguments: argparse.Namespace, failed: Mapping[str, str]) -> int:
@@ -327,14 +333,14 @@ def log_items(arguments: argparse.Namespace, title: str, items: Sequence[str]) -
     What is said of several names, in items of the form `NAME: TEXT`, is logged once.
     """
     if items and (arguments.details or in_job()):
-        log(f"privacy-eval: {title}: {len(items)}:" + "".join(f"\n  {item}" for item in items))
+        log(f"privacy-eval: {len(items)} {title}:" + "".join(f"\n  {item}" for item in items))
     elif items:
         names_of: dict[str, list[str]] = {}
         for name, colon, text in (item.partition(": ") for item in items):
             names_of.setdefault(colon + text, []).append(name)
         said = [f"{abbreviate(names)}{text}" for text, names in names_of.items()]
         more = " (--details lists all)" if len(items) > 5 else ""
-        log(f"privacy-eval: {title}: {len(items)}: {abbreviate(said)}{more}")
+        log(f"privacy-eval: {len(items)} {title}: {abbreviate(said)}{more}")
 
 
 def check_distractors(arguments: argparse.Namespace) -> None:

@@ -28,15 +28,11 @@ class Jobs:
     ----------
     arguments : argparse.Namespace
         Of the verb, which every job runs with `--job J/N`.
-    finish : bool
-        Whether the verb goes on afterwards, to make what is left and log a summary. Otherwise it
-        ends with the jobs, unless one was killed.
     killed : bool, optional
         Once the jobs have ended: whether any was killed.
     """
 
     arguments: argparse.Namespace
-    finish: bool
     killed: bool | None = None
 
     def __call__(self, n_products: int) -> bool:
@@ -60,11 +56,10 @@ class Jobs:
             "scripts/split_jobs.sh", arguments.command, *options, "--", *arguments.words
         )
         killed = code == _KILLED
-        if code > _LAST_FAILURE or code == OUTPUT_ERROR or not (self.finish or code):
+        if code > _LAST_FAILURE or code == OUTPUT_ERROR:
             raise SystemExit(code)
-        if code and (self.finish or killed):  # failures in a job occur again here
-            one_by_one = ", one by one, as jobs were killed" if killed else ""
-            log(f"privacy-eval: doing the remaining work of these jobs{one_by_one}")
+        if killed:  # other failures in a job occur again here
+            log("privacy-eval: jobs were killed: doing what they left, one by one")
         arguments.after_jobs = True
         return killed
 

@@ -7,7 +7,8 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 #: Environment variable: file of the messages that a run of a recipe has logged, see `log_once`.
 LOGGED = "PRIVACY_EVAL_LOGGED"
+#: Environment variable: file of what stages end with, see `end_with`.
+ENDING = "PRIVACY_EVAL_ENDING"
 
 #: Environment variables that set the number of threads of linear algebra libraries.
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
@@ -310,6 +313,15 @@ def log_once(text: str, key: str | None = None) -> None:
     except OSError:  # better twice than never
         pass
     log(text)
+
+
+def end_with(parts: Iterable[str]) -> None:
+    """Print the line that a stage ends with: what there is now, and what is missing. A recipe,
+    whose stage may be several commands, names a file of it in the environment."""
+    line = printable("; ".join(filter(None, parts)) or "nothing to do")
+    file = None if in_job() else os.environ.get(ENDING)
+    with open(file, "a") if file else nullcontext() as ended:
+        print(line, file=ended)
 
 
 def log(text: str) -> None:

@@ -107,7 +107,7 @@ def run_tables(arguments: argparse.Namespace) -> int:
         for product, current in write_products([tables]):
             fingerprint = product.read_fingerprint()
             files = len(fingerprint.files) if fingerprint else 0
-            print(f"{arguments.out}: {files} files" + ", current" * current)
+            arguments.ending.append(f"{arguments.out}: {files} files{' up to date' * current}")
         return 0
     return _print_tables(sources, style, arguments.format or "text")
 
@@ -141,7 +141,7 @@ def run_figures(arguments: argparse.Namespace) -> int:
         "whiskers": arguments.whiskers,
         "everything": arguments.all_figures,
     }
-    run = run_settings(arguments, finish=False)
+    run = run_settings(arguments)
 
     def drawings() -> Iterator[Drawing]:
         from ..numbers.report_data import read_report_data
@@ -161,7 +161,8 @@ def run_figures(arguments: argparse.Namespace) -> int:
     )
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[K")  # clear the progress line
-    print(f"{arguments.out}: {written} figures drawn, {there} there")
+    new = f" ({written} new)" * bool(written)
+    arguments.ending.append(f"{arguments.out}: {written + there} figures up to date{new}")
     return 0
 
 
@@ -185,7 +186,7 @@ def run_report(arguments: argparse.Namespace) -> int:
         begin=beginnings(),
     )
     for _, is_current in write_products([product]):
-        print(f"{product.name}: current" if is_current else product.name)
+        arguments.ending.append(product.name + " up to date" * is_current)
     return 0
 
 

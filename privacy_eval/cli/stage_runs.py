@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import PrivacyEvalError, abbreviate, counted, missing_library
+from ..errors import PrivacyEvalError, abbreviate, counted, enumerated, missing_library
 from ..options import fill
-from ..products.freshness import LIBRARY, Outcome, Product, bring_up_to_date
+from ..products.freshness import Outcome, Product, bring_up_to_date
 from ..protocol.protocol import LEARNT, Protocol, load_protocol
 from ..stages.access import BACKEND, KEYS, VECTORS, Experiment
 from ..stages.options import MetricOptions
@@ -21,20 +23,21 @@ from ..tree.discovery import suffix_hint
 from ..wings import provided, referred
 from .inputs import (
     chosen_attackers,
+    end_if_no_vectors,
+    end_if_not_applicable,
     exit_code,
     load_asv_systems,
     load_experiment,
-    log_if_no_vectors,
-    log_if_not_applicable,
     log_items,
     log_notes,
     log_unsigned,
     report_outcome,
     run_settings,
     tree_access,
+    what_there_is,
 )
 from .jobs import run_script
-from .options import Options, log, progress
+from .options import ENDING, Options, log, progress
 
 if TYPE_CHECKING:
     from ..results.records import Results
@@ -53,11 +56,10 @@ def make(
     experiment: Experiment,
     planned: Iterable[Product],
     what: str,
-    done: str = "computed",
 ) -> int:
     """Make what is planned, in the jobs that are asked for, and report the outcome."""
     outcome = experiment.asv.access.bring_up_to_date(planned, run_settings(arguments))
-    return report_outcome(arguments, outcome, what, done)
+    return report_outcome(arguments, outcome, what)
 
 
 def planned(arguments: argparse.Namespace, row: Options) -> int:
@@ -77,6 +79,11 @@ def planned(arguments: argparse.Namespace, row: Options) -> int:
 
 def data(arguments: argparse.Namespace) -> int:
     """Stage 1."""
+    folders = ("data", "exp/models")
+    missing = [name for name in folders if not (arguments.tree / name).is_dir()]
+    there = f"{enumerated(folders)} are there; stage 0 says what they lack"
+    where = f"{enumerated(missing)} missing: the text above says where to get them"
+    arguments.ending.append(where if missing else there)
     return run_script("local/data.sh", f"--tree={arguments.tree}")
 
 
@@ -88,10 +95,10 @@ def train_backend(arguments: argparse.Namespace) -> int:
     asv = load_asv_systems(arguments, protocol, anonymized=False)
     outcome = train_backends(asv, lda_dim=arguments.lda_dim)
     nothing = not any(vars(outcome).values())
-    if nothing and log_if_not_applicable(protocol, "training of back ends"):
+    if nothing and end_if_not_applicable(arguments, protocol, "training of back ends"):
         return 0
     log_notes(asv.notes)
-    return report_outcome(arguments, outcome, "back ends", "trained")
+    return report_outcome(arguments, outcome, "back ends")
 
 
 def subsets(arguments: argparse.Namespace) -> int:
@@ -109,13 +116,10 @@ def subsets(arguments: argparse.Namespace) -> int:
             for suffix in unused:
                 log(f"privacy-eval: {data}: no data set with suffix {suffix!r}")
     outcome = make_subsets(tree_access(arguments), protocol, suffixes=suffixes)
-    log_items(arguments, "data folders: notes", outcome.notes)
+    log_items(arguments, "data folders", outcome.notes)
     log_items(arguments, *_not_made(arguments, outcome, protocol, suffixes))
-    print(
-        f"{arguments.tree / 'data'}: {counted(len(outcome.made), 'folder')} made, "
-        f"{len(outcome.current)} current, {len(outcome.kept)} external, "
-        f"{len(outcome.missing)} missing a source"
-    )
+    what = "anonymized data folders" if arguments.anonymized else "data folders"
+    arguments.ending.append(what_there_is(arguments, outcome, what))
     for name, message in outcome.failed.items():
         log(f"{name}: {message}")
     return exit_code(arguments, outcome.failed)
@@ -152,7 +156,7 @@ def asv_scores(arguments: argparse.Namespace) -> int:
     protocol = _protocol(arguments)
     attackers = chosen_attackers(arguments, protocol)
     asv = load_asv_systems(arguments, protocol)
-    if not score_products(asv) and log_if_not_applicable(protocol, "scoring of x-vectors"):
+    if not score_products(asv) and end_if_not_applicable(arguments, protocol, "score files"):
         return 0
     log_notes(asv.notes)
     outcome = make_scores(asv, run_settings(arguments), attackers)
@@ -197,12 +201,9 @@ def privacy_metrics(arguments: argparse.Namespace) -> int:
         experiment.out,
         tree=arguments.tree,
         options=options,
-        run=run_settings(arguments, finish=False, nj=arguments.nj),
+        run=run_settings(arguments, nj=arguments.nj),
         inputs=experiment.asv.access.inputs,
     )
-    if not any(c.scores for system in experiment.systems for c in system.conditions):
-        source = "stage 5 or the challenge's own evaluation computes them"
-        log(f"privacy-eval: warning: no condition has scores yet: {source}")
     wanted = options.bootstrap or options.groups
     unaligned = without_intervals(experiment.systems) if wanted else []
     if unaligned:
@@ -210,30 +211,25 @@ def privacy_metrics(arguments: argparse.Namespace) -> int:
         is_wing = provided(WORD_ERRORS, needed=False)
         why = missing_library(what, "kaldialign") if is_wing else f"{what}: not installed"
         log(f"privacy-eval: warning: {why}: none of {abbreviate(unaligned)}")
-    rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
-    log_items(arguments, "rebuilt", rebuilt)
-    for name, message in outcome.failed.items():
-        log(f"{name}: {message}")
-    for name, error in outcome.missing.items():
-        if error.kind == LIBRARY:
-            log(f"privacy-eval: warning: {name}: {error}")
     _log_remarks(arguments, outcome.notes)
-    counts = (
-        f"{counted(len(outcome.made), 'condition')} computed, "
-        f"{len(outcome.current)} current, {len(outcome.failed)} failed"
-    )
-    if arguments.cmd and not (arguments.job or outcome.failed):  # to stdout, as the sum of its jobs
-        print(counts)
-    else:
-        log(f"privacy-eval: {counts}")
-    return exit_code(arguments, outcome.failed)
+    told = replace(outcome, notes=[], left_out={})  # with the remarks
+    code = report_outcome(arguments, told, "evaluated trial conditions")
+    every = [c for system in experiment.systems for c in system.conditions]
+    known = [c.scores is not None for c in every if c.condition.is_by_challenge]
+    if missing := known.count(False):
+        source = "the challenge's own evaluation" if protocol.has_own_scoring else "stage 5"
+        text = f"{missing} of {len(known)} score files missing: {source} computes them"
+        arguments.ending.append(text)
+    return code
 
 
 def _log_remarks(arguments: argparse.Namespace, remarks: Sequence[str]) -> None:
     """Log the remarks on records, those of one caveat together."""
     from ..stages.privacy_metrics import WARNING
 
-    log_items(arguments, "note", [remark for remark in remarks if f": {WARNING}" not in remark])
+    log_items(
+        arguments, "conditions", [remark for remark in remarks if f": {WARNING}" not in remark]
+    )
     conditions: dict[str, list[str]] = {}
     for remark in remarks:
         name, warning, reason = remark.partition(f": {WARNING}")
@@ -265,7 +261,7 @@ def similarity(arguments: argparse.Namespace) -> int:
     from ..stages.similarity import plan_similarity
 
     experiment = load_experiment(arguments)
-    if log_if_no_vectors(experiment.asv, "voice similarity"):
+    if end_if_no_vectors(arguments, experiment.asv, "voice similarity"):
         return 0
     log_notes(experiment.asv.notes)
     return make(arguments, experiment, plan_similarity(experiment, ()), "voice similarities")
@@ -296,10 +292,12 @@ def collect(arguments: argparse.Namespace) -> int:
     *notes, summary = [note.removeprefix(f"{out}: ") for note in outcome.notes]
     failed = [note.removeprefix(_FAILED) for note in notes if note.startswith(_FAILED)]
     code = exit_code(arguments, dict.fromkeys(failed, ""))
-    if failed:
-        log(f"privacy-eval: {counted(len(failed), 'result')} failed: {abbreviate(failed)}")
+    for note in failed[:_SHOWN] * (ENDING not in os.environ):  # a recipe names them at its end
+        log(f"privacy-eval: failed: {note}")
     log_notes(note for note in notes if not note.startswith(_FAILED))
-    print(f"{out}: {summary}" + ", current" * bool(outcome.current))
+    arguments.ending.append(f"{out}/{summary}{' (unchanged)' * bool(outcome.current)}")
+    if failed:
+        arguments.ending.append(f"{len(failed)} results failed: {out / 'failed'} says why")
     return code
 
 
@@ -331,7 +329,9 @@ def _remarks(results: Results, out: Path) -> list[str]:
         )
     counts = (
         counted(len(results.systems), "system"),
-        counted(len(results.verification), "condition"),
+        counted(len(results.verification), "trial condition"),
         counted(len(results.similarity), "voice similarity"),
     )
-    return [*remarks, f"results.json, results.csv, results.txt of {', '.join(counts)}"]
+    summary = f"results.json, results.csv and results.txt hold {enumerated(counts)}"
+    missing = f"; left_out.txt has {counted(len(left_out), 'note')} of what is missing"
+    return [*remarks, summary + missing * bool(left_out)]

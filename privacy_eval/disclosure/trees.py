@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..choices import GENDER, SITUATIONS, grouped
-from ..cli.inputs import check_distractors, load_experiment, log_if_no_vectors, log_notes
+from ..cli.inputs import check_distractors, end_if_no_vectors, load_experiment, log_notes
 from ..cli.stage_runs import make
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_spk2gender, read_utt2dur, read_utt2spk
@@ -696,7 +696,7 @@ def read_column(labels: str) -> str:
 def identification(arguments: argparse.Namespace) -> int:
     """Stage 7."""
     experiment, failed = load_experiment(arguments), 0
-    if not log_if_no_vectors(experiment.asv, "identification"):
+    if not end_if_no_vectors(arguments, experiment.asv, "identification"):
         log_notes(experiment.asv.notes)
         check_distractors(arguments)
         planned = plan_identification(experiment, fill(GalleryOptions, arguments))
@@ -715,7 +715,7 @@ def attributes(arguments: argparse.Namespace) -> int:
     if not labels:
         return 0  # nothing was asked for
     experiment = load_experiment(arguments, warn=False)
-    if log_if_no_vectors(experiment.asv, "attributes"):
+    if end_if_no_vectors(arguments, experiment.asv, "attributes"):
         return 0
     log_notes(experiment.asv.notes)
     replicates = arguments.bootstrap or ATTRIBUTE_REPLICATES

@@ -126,7 +126,7 @@ def write_statement(arguments: argparse.Namespace) -> int:
     as_html = arguments.out.suffix == ".html"
     compose = statement.statement_html if as_html else statement.statement_markdown
     write_text(arguments.out, compose(title, parts))
-    print(arguments.out)
+    arguments.ending.append(str(arguments.out))
     return 0
 
 

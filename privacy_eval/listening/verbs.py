@@ -96,9 +96,9 @@ def run_listening(arguments: argparse.Namespace) -> int:
     )
 
     if arguments.config is not None and not arguments.ratings:
-        log(
-            "privacy-eval: no ratings of a listening test (ratings.csv in the tree), so there is "
-            "nothing to evaluate; privacy-eval listening --template prints an example"
+        arguments.ending.append(
+            "no ratings of a listening test (ratings.csv in the tree); privacy-eval listening "
+            "--template prints an example"
         )
         return 0
     if not arguments.ratings and not arguments.published:
@@ -143,7 +143,8 @@ def run_listening(arguments: argparse.Namespace) -> int:
     )
     for line in summary(subjective) if subjective else ():
         log(f"privacy-eval: {line}")
-    print(f"{arguments.out}: {len(files)} files of tables, {written} figures drawn, {there} there")
+    text = f"{len(files)} files of tables, {written + there} figures up to date"
+    arguments.ending.append(f"{arguments.out}: {text}")
     return 0
 
 

@@ -17,7 +17,7 @@ from ..errors import InputWarning, PrivacyEvalError
 from .trials import IDS, Table, Trials, match
 
 #: Remedy for trials and scores that do not match.
-ALLOW_MISSING = "use --allow-missing (allow_missing=True) to leave them out; the results record it"
+ALLOW_MISSING = "--allow-missing (allow_missing=True in Python) leaves them out; the results say so"
 #: Ids of two files are the same ones if as many of the fewer match.
 _NEARLY_ALL = 0.9
 #: Of so many ids, only single rules are tried.

@@ -31,7 +31,7 @@ def stages(*names: str | int) -> str:
 
 
 #: Remedy for scores whose inputs are all in the tree.
-CREATABLE = f"{stages('asv_scores')} creates them, or says why not"
+CREATABLE = f"{stages('asv_scores')} computes them, or says why not"
 
 
 class Remedies:
@@ -108,6 +108,9 @@ class Remedies:
         both = [stage.number for stage in STAGES if "subsets" in stage.names]
         return max(both) if suffix else min(both)
 
+
+#: The problems of conditions without scores.
+NO_SCORES, OUTDATED = "no scores", "no scores of the current trials"
 
 #: Status of a team, the worst last: all expected conditions can be evaluated and ranked; something
 #: is missing, or keeps it out of a ranking; something is damaged or contradicts itself.
@@ -241,11 +244,13 @@ class Report:
         conditions = f"{counted(expected, 'condition')} of {counted(len(self.counts), 'system')}"
         errors, warnings = self.number(ERROR), self.number(READY)
         incomplete = len({f.team for f in self.findings if f.status == INCOMPLETE} - {""})
-        creatable = len({f for f in self.findings if f.remedy == CREATABLE})
+        missing = {f for f in self.findings if f.problem in (NO_SCORES, OUTDATED)}
+        creatable = len({f for f in missing if f.remedy == CREATABLE})
         if errors:
-            text = f"not ready: {counted(errors, 'error')}"
+            text = f"not ready: {counted(errors, 'error')} (--details lists each)"
+            text += f"; {ready} of {conditions} can be evaluated"
         elif not ready:
-            text = f"no scores yet of {conditions}"
+            text = f"none of {conditions} can be evaluated yet"
         elif ready == expected:
             text = f"ready: all {conditions} have scores and a trial key"
             if incomplete:
@@ -253,10 +258,11 @@ class Report:
                 text = f"ready in part: all {conditions} have scores, {unranked}"
         else:
             text = f"ready in part: {ready} of {conditions} have scores and a trial key"
-        if creatable:
-            text += f"; {stages('asv_scores')} can create {creatable}"
-        elif not (ready or errors):
-            text += f", and inputs of {stages('asv_scores')} are missing"
+        if missing:
+            some = f"{creatable} of " * (creatable < len(missing))
+            source = f"{stages('asv_scores')} computes {some}them"
+            source = source if creatable else "the table says what makes them"
+            text += f"; {len(missing)} of {expected} score files missing: {source}"
         return text + (f"; {counted(warnings, 'warning')}" if warnings else "")
 
 

@@ -47,6 +47,8 @@ from .findings import (
     ERROR,
     EVALUATION,
     INCOMPLETE,
+    NO_SCORES,
+    OUTDATED,
     READY,
     SHARED,
     Finding,
@@ -56,7 +58,6 @@ from .findings import (
 )
 from .mismatches import DataSets
 
-NO_SCORES, OUTDATED = "no scores", "no scores of the current trials"
 NO_ORIGINAL = "no scores of original speech, which all systems share"
 NO_SYSTEM = "no scores of any system (folders of models; --conf)"
 NO_KEY, UNUSABLE = "no trial key", "cannot be evaluated"

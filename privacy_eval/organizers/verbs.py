@@ -82,7 +82,6 @@ def run_check(arguments: argparse.Namespace) -> int:
     elif arguments.format == "json":
         print_json([row._asdict() for row in rows])
     else:
-        print(report.summary())
         print(
             f"protocol: {protocol.title} ({protocol.name}); tree: {access.tree}; "
             f"results: {access.results}"
@@ -90,6 +89,7 @@ def run_check(arguments: argparse.Namespace) -> int:
         print("\n".join(report.lines(access.tree, details=arguments.details)))
         if arguments.quick:
             print("score files were not read (--quick)")
+        arguments.ending.append(report.summary())
     return 1 if report.number(ERROR) and not arguments.allow_missing else 0
 
 

@@ -654,7 +654,7 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
             if product.read_fingerprint() is None:
                 why = UNSIGNED if product.note.is_file() else ""
             if why:
-                outcome.notes.append(f"{name}: {why}: kept; remove it to have it rebuilt")
+                outcome.notes.append(f"{name}: {why}, so it is kept; remove it to have it rebuilt")
             return outcome
         now, paths = product.fingerprint(inputs)
         stored = product.read_fingerprint()

@@ -85,7 +85,7 @@ def front_cautions(data: ReportData) -> Iterator[str]:
         yield "Without intervals no difference is certain: evaluate again with --bootstrap 1000."
     if data.narrow_intervals:
         yield "Intervals are too narrow: evaluate again with more bootstrap replicates."
-    where = '"The answer in detail" says which.'
+    where = '"The answer in detail" of the report says which.'
     if data.gaps or results.not_evaluated:
         yield f"Some values are missing: {where}"
     others = {key for key in found & CAVEATS.keys() - {*_SENTENCES} if not CAVEATS[key].ranked}

@@ -21,7 +21,7 @@ from ..numbers.means import UTILITY, averaged_conditions, least_p_value, size_of
 from ..numbers.rankings import Ranking
 from ..numbers.report_data import ReportData
 from ..results.measurements import Measurements, Row
-from .answer import UNPROTECTED
+from .answer import UNPROTECTED, attack_rows, best_attack, costs
 from .attackers_in_words import (
     LIKE_LOWEST,
     PARTIAL,
@@ -30,6 +30,7 @@ from .attackers_in_words import (
     strongest_attacker_notes,
     strongest_notes,
 )
+from .cautions import front_cautions
 from .declared import declared_table, entry_of
 from .notes import averaged_text, blank_notes, caveat_notes, words_not_resampled
 from .table import Table
@@ -130,6 +131,37 @@ def _statement(pair: Row) -> str:
     return stated if pair["p_holm"] < 1 - LEVEL else f"{stated}{_SINGLE}"
 
 
+#: The name of the closing summary, and the most columns and notes of it.
+SUMMARY, _COLUMNS, _NOTES = "summary", 8, 5
+
+
+def summary_table(data: ReportData) -> Table | None:
+    """Make the closing summary of the main split: a row for original speech and every system, with
+    its best attack, what the anonymization costs, and who is least protected. None without
+    evaluated systems."""
+    if not data.results.systems:
+        return None
+    eer, beside = describe(data.protocol.eer), dict[str, Mapping[str, str]]()
+    for metric, of_systems in costs(data).items():
+        beside[describe(metric).column.title] = {s: r["printed"] for s, r in of_systems.items()}
+    named = data.disclosed.columns() if data.disclosed else {}
+    beside |= {title: named[title] for title in [*named][-1:]}  # the least protected speaker
+    rows: list[Row] = []
+    for system, attacks in attack_rows(data).items():
+        best = best_attack(attacks) or {"printed": NOT_AVAILABLE, "title": ""}
+        row = {"system": system, "attack": best["title"], "eer": best["printed"]}
+        row["interval"] = eer.interval(interval_of(best))
+        more = [*beside.items()][: _COLUMNS - len(row)]
+        rows += [row, *({**row, "quantity": t, "printed": of.get(system, "")} for t, of in more)]
+    notes = [*data.unsigned, *(text.removesuffix(".") for text in front_cautions(data))]
+    if len(notes) > _NOTES:
+        notes[_NOTES - 1 :] = [f"{len(notes) - _NOTES + 1} more notes stand in the report"]
+    words = {"protocol": data.protocol.title, "eer": eer.column.title}
+    words["split"] = data.protocol.split_name(data.main_split)
+    table = declared_table(entry_of(SUMMARY), Measurements.of(rows), words, notes)
+    return table and replace(table, front=True)
+
+
 _METRICS = ("cllr_min", "linkability", "deid", "wer", "uar", "dnsmos_ovrl", "per", "per_original")
 #: Those of them whose interval is printed beside the value.
 _WITH_INTERVAL = ("wer", *_METRICS[-3:])
@@ -180,7 +212,7 @@ def main_results_table(data: ReportData) -> Table | None:
     notes += words_not_resampled(data, map(system_column, dict.fromkeys(rated)))
     notes += strongest_attacker_notes(data)
     blocks = ({**cell, "block": str(n)} for n, group in enumerate(rows) for cell in group)
-    table = declared_table(entry_of("summary"), Measurements.of(blocks), words, notes)
+    table = declared_table(entry_of("main_results"), Measurements.of(blocks), words, notes)
     return table and replace(table, front=True)
 
 

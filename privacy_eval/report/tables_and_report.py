@@ -141,7 +141,7 @@ def tables_product(
         make,
         subject={"version": __version__, **sources.subject()},
         options={"style": style, "formats": formats},
-        revision=6,
+        revision=7,
     )
 
 
@@ -149,13 +149,13 @@ def all_tables(data: ReportData) -> tuple[list[list[Table]], list[str]]:
     """Return all tables, those of several systems and a group for each system, and notes for the
     log. Tables say if this user did not make their results."""
     from .declared import tables_of_ones_own
-    from .main_results import attackers_table, main_results_table
+    from .main_results import SUMMARY, attackers_table, main_results_table, summary_table
     from .notes import cautions
     from .side_by_side import across_tables, paper_tables
     from .system_tables import table_groups
 
     across, remarks = across_tables(data)
-    answers = (main_results_table(data), attackers_table(data))
+    answers = (summary_table(data), main_results_table(data), attackers_table(data))
     first = [
         *tables_of_ones_own(data),
         *paper_tables(data),
@@ -163,7 +163,7 @@ def all_tables(data: ReportData) -> tuple[list[list[Table]], list[str]]:
     ]
 
     def with_notes(table: Table) -> Table:
-        notes = (*data.unsigned, *table.notes)
+        notes = (*(data.unsigned if table.name != SUMMARY else ()), *table.notes)
         return replace(table, notes=notes, parts=tuple(map(with_notes, table.parts)))
 
     groups = [list(map(with_notes, group)) for group in table_groups(data, first + across)]

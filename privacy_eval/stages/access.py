@@ -62,6 +62,7 @@ VECTORS_NOTE, EXTRACTOR_ROLE, COMMAND = ".xvectors.json", "extractor", "command"
 #: Kinds of `MissingInput`.
 VECTORS, BACKEND, KEYS = "x-vectors", "back end", "trial keys"
 ENROLLMENT, TRIALS = "enrollment sets", "trial sets"
+INPUTS = (VECTORS, BACKEND, KEYS, ENROLLMENT, TRIALS)
 
 
 @dataclass(frozen=True)
@@ -295,8 +296,8 @@ def systems_under_test(
         named = results.name.startswith("results-") and results.parent.is_dir()
         if not results.is_dir() and not named:
             raise PrivacyEvalError(
-                f"{results}: no such folder (results folder); name one that exists, or a "
-                f"new one results-NAME in a folder that exists{parent_hint(access.tree)}"
+                f"{results}: no such folder (results folder); create it, or name another "
+                f"by --results{parent_hint(access.tree)}"
             )
         if not results.is_dir():
             check_new_results(results, protocol)

@@ -108,7 +108,7 @@ def make_subsets(
     for name in [name for name in outcome.missing if (data / name).is_dir()]:
         del outcome.missing[name]
         outcome.kept.append(name)
-        outcome.notes.append(f"{name}: its sources are gone; kept")
+        outcome.notes.append(f"{name}: kept, although its sources are gone")
     return outcome
 
 

@@ -46,7 +46,7 @@ def run_study(arguments: argparse.Namespace) -> int:
     _, records = load_study_records(arguments)
     if arguments.job is None or arguments.job[0] == 1:
         remove_stale_records(records, arguments.out)
-    outcome = make_records(records, run_settings(arguments, finish=False))
+    outcome = make_records(records, run_settings(arguments))
     made, current = len(outcome.made), len(outcome.current)
     print(f"{arguments.out}: {made} simulations made, {current} current")
     return 0

@@ -115,7 +115,7 @@ class GoldenTree:
             ),
             *("--attackers", ",".join(tolerances)),
         )
-        assert run.code == 0 and f"{len(tolerances)} made" in run.out, run.err
+        assert run.code == 0 and f"({len(tolerances)} new)" in run.out, run.err
         folder = self.root / "exp/results-anon" / f"ASV-{ENROLLMENT_SET}-{TRIAL_SET}_anon"
         for attacker, tolerance in tolerances.items():
             written = read_score_file(folder / attacker / "scores")
@@ -202,7 +202,7 @@ def test_every_attacker_scores_once(tree: SpeechTree) -> None:
     assert scored(tree).code == 0
     before = snapshot(tree.root / tree.results)
     run = scored(tree, "all")
-    assert run.code == 0 and "5 made" in run.out, run.err
+    assert run.code == 0 and "(5 new)" in run.out, run.err
     after = snapshot(tree.root / tree.results)
     assert {path: after[path] for path in before} == before
     voices = {"plda", "ridge-reverse", "ridge-reverse-asnorm", "procrustes"}
@@ -217,14 +217,14 @@ def test_every_attacker_scores_once(tree: SpeechTree) -> None:
     anonymized = tree.scp(f"{TRAINING}_anon").relative_to(tree.root)
     assert learnt["training_anonymized_vectors"]["path"] == str(anonymized)
     assert learnt["training_utt2spk"]["path"] == f"data/{TRAINING}/utt2spk"
-    assert "0 made" in scored(tree, "all").out
+    assert "new" not in scored(tree, "all").out
 
 
 def test_by_default_what_was_computed_before_stays_current(tree: SpeechTree) -> None:
     assert scored(tree, "all").code == 0
     tree.training_set(f"{TRAINING}_anon", MODEL, seed=9)
     run = scored(tree)
-    assert run.code == 0 and "5 made" in run.out and "training_anonymized_vectors" in run.err
+    assert run.code == 0 and "(5 new)" in run.out and "training_anonymized_vectors" in run.err
     assert "ridge-reverse_scores" in run.err
     score_file(tree, "procrustes").write_text("edited\n")
     assert "1 external" in scored(tree, "challenge,procrustes").out
@@ -247,7 +247,7 @@ def test_an_alignment_is_learnt_once(tree: SpeechTree, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(alignment, "learn_alignment", counted)
     run = scored(tree, "ridge-reverse,ridge-reverse-asnorm,procrustes")
-    assert run.code == 0 and "6 made" in run.out, run.err
+    assert run.code == 0 and "(6 new)" in run.out, run.err
     assert sorted(learnt) == ["procrustes", "ridge-reverse"]
 
 
@@ -314,13 +314,13 @@ def test_scores_from_outside_join_in(tree: SpeechTree) -> None:
     run = scored(tree, "all")
     assert "none of listeners" in run.err and not score_file(tree, "both").exists()
     lines_to(score_file(tree, "listeners"), score_lines("listeners"))
-    assert "4 made" in scored(tree, "all").out
+    assert "(4 new)" in scored(tree, "all").out
     assert score_file(tree, "both").read_text() == score_file(tree, "fused").read_text()
     # Of another attack model, its own scores of an attacker go before those of the ignorant one.
     other = tree.root / tree.results / f"ASV-{ENROLLS}_anon-{TRIALS}_anon"
     lines_to(other / "listeners/scores", score_lines("more listeners"))
     run = scored(tree, "all")
-    assert "2 made" in run.out and "listeners_scores" in run.err
+    assert "(2 new)" in run.out and "listeners_scores" in run.err
 
 
 @pytest.mark.parametrize(
@@ -399,4 +399,4 @@ def test_all_attackers_of_2024_through_all_stages(tmp_path: Path) -> None:
         a: [r.values("exact")["eer"] for r in ignorant if r.condition.attacker == a] for a in tried
     }
     assert max(np.mean(eers[a]) for a in ("procrustes", "ridge-reverse", "fused")) < 0.3
-    assert "0 made" in cli("stage", "asv-scores", *common, "--attackers", "all").out
+    assert "new" not in cli("stage", "asv-scores", *common, "--attackers", "all").out

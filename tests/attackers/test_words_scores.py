@@ -102,7 +102,7 @@ def test_other_words_are_scored_again_and_edited_scores_kept(tree: SpeechTree) -
     text = tree.root / "data" / TRIALS / "text"
     text.write_text(text.read_text().replace("word1", "word2"))
     run = cli("stage", "asv-scores", *tree_options(tree))
-    assert "1 made" in run.out and "trial_transcript" in run.err
+    assert "(1 new)" in run.out and "trial_transcript" in run.err
     path.write_text("edited\n")
     assert "1 external" in cli("stage", "asv-scores", *tree_options(tree)).out
     assert path.read_text() == "edited\n"

@@ -512,9 +512,9 @@ def test_bad_input_of_evaluate(tmp_path: Path, case: str) -> None:
     message = damage(case, scores, tree.root / "data/libri_dev_trials_f/trials")
     common = ("--tree", tree.root, "--results", "exp", "--out", "out")
     run = cli("stage", "privacy-metrics", *common)
-    assert (run.code, run.out) == (1, "")
     failed = 3 if BAD[case][1] else 1  # all conditions use the original key
-    assert f"{3 - failed} conditions computed, 0 current, {failed} failed" in run.err
+    assert run.code == 1 and f" {failed} of 3 failed" in run.out
+    assert (f": {3 - failed} up to date" in run.out) == (failed < 3)
     assert run.err.startswith(f"now {name}: ")
     assert re.search(message, run.err, flags=re.M), run.err
     assert not [p for p in snapshot(tree.root) if p.startswith("out/") and f"/{name}." in p]
@@ -687,14 +687,14 @@ def test_closed_stdout_ends_without_a_traceback(tmp_path: Path) -> None:
 
 def test_what_is_said_of_several_names_is_logged_once(capsys: pytest.CaptureFixture[str]) -> None:
     for items, logged in (
-        (list("abcdefg"), "7: a, b, c, d, e, ... (--details lists all)"),
+        (list("abcdefg"), "7 notes: a, b, c, d, e, ... (--details lists all)"),
         (
             [*(f"{n}: few pairs" for n in "abc"), "d: short: 2"],
-            "4: a, b, c: few pairs, d: short: 2",
+            "4 notes: a, b, c: few pairs, d: short: 2",
         ),
     ):
-        log_items(SimpleNamespace(details=False), "note", items)  # type: ignore[arg-type]
-        assert capsys.readouterr().err.strip() == f"privacy-eval: note: {logged}"
+        log_items(SimpleNamespace(details=False), "notes", items)  # type: ignore[arg-type]
+        assert capsys.readouterr().err.strip() == f"privacy-eval: {logged}"
 
 
 # --- recipes
@@ -790,7 +790,7 @@ def test_data_folders_without_source_are_counted_by_data_set_and_once(tmp_path: 
     (line,) = (x for x in cli(*common).err.splitlines() if "not made" in x)
     counts = dict(re.findall(r"(\w+) (\d+)[,)]", line))
     assert counts.keys() == {"libri_dev", "libri_test", "vctk_dev", "vctk_test"}
-    assert f": {sum(map(int, counts.values()))}: " in line
+    assert f" {sum(map(int, counts.values()))} data folders not made, " in line
     assert len(line) < 300 and "utt2spk" not in line
     anonymized = cli(*common, "--anonymized")
     assert "not made" not in anonymized.err and "vctk" not in anonymized.err

@@ -86,9 +86,9 @@ def test_one_run_writes_everything_and_a_second_one_the_same(evaluated: tuple[Pa
     figures = {Path(n).stem for n in made if n.endswith(".png")}
     assert {"subjective_violin", "subjective_det_pooled", "subjective_scatter_cllr"} <= figures
     assert {"subjective.json", "subjective.npz", "subjective.csv", "evaluators.csv"} <= set(made)
-    assert re.search(r"11 files of tables, 11 figures drawn, 0 there", first.out)
+    assert re.search(r"11 files of tables, 11 figures up to date", first.out)
     second = cli(*run(tree))
-    assert "0 figures drawn, 11 there" in second.out and second.err == first.err
+    assert "11 figures up to date\n" in second.out and second.err == first.err
     assert snapshot(tree / "out") == made
 
 

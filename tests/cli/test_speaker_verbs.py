@@ -363,20 +363,17 @@ def test_pipes_run_only_where_they_are_allowed(files: Files) -> None:
 def test_a_tree_from_x_vectors_to_results(tree: SpeechTree) -> None:
     """Every stage's verb, in a tree of an odd name; again, nothing is written."""
     verbs = [
-        (("subsets",), "1 folder made, 0 current, 1 external, 0 missing a source"),
-        (("subsets", "--anonymized"), "1 folder made, 0 current, 1 external, 0 missing a source"),
-        (
-            ("train-backend",),
-            "back ends: 0 trained, 0 current, 1 external, 0 missing an input, 0 f",
-        ),
-        (("asv-scores",), "score files: 3 made, 0 current, 0 external, 0 missing an input, 0 f"),
-        (("privacy-metrics",), ""),
-        (("similarity",), "voice similarities: 1 computed, 0 current, 0 external, 0 mis"),
-        (("collect",), "1 system, 3 conditions, 1 voice similarity"),
+        (("subsets",), "data folders: 1 up to date (1 new), 1 external\n"),
+        (("subsets", "--anonymized"), "data folders: 1 up to date (1 new), 1 external\n"),
+        (("train-backend",), "back ends: 1 external\n"),
+        (("asv-scores",), "score files: 3 up to date (3 new)\n"),
+        (("privacy-metrics",), "conditions: 3 up to date (3 new)\n"),
+        (("similarity",), "voice similarities: 1 up to date (1 new)\n"),
+        (("collect",), "1 system, 3 trial conditions and 1 voice similarity\n"),
     ]
     for arguments, text in verbs:
         run = ok(tree.run(*arguments))
-        assert text in run.out
+        assert run.out.endswith(text) and run.out.count("\n") == 1
     written = (p for p in (tree.root / "exp").rglob("*") if p.is_file())
     before = times(p for p in written if p.parent.name != "privacy_eval")
     for arguments, _ in verbs:
@@ -406,7 +403,9 @@ def test_collecting_a_stale_similarity_is_an_error(tree: SpeechTree) -> None:
     for verb in ("asv-scores", "privacy-metrics", "similarity", "collect"):
         assert tree.run(verb).code == 0
     tree.vectors(f"{TRIALS}_anon", seed=3)
-    refused(tree.run("collect"), "stage 5 would rebuild it")
+    run = tree.run("collect")
+    assert run.code == 1 and " failed: " in run.out
+    assert "stage 5 would rebuild it" in run.err
     current = read_results(out / "results.json").verification
     assert [record.condition.trial for record in current] == ["original"]
     for verb in ("asv-scores", "privacy-metrics"):
@@ -458,12 +457,12 @@ def test_an_unchanged_collection_parses_no_record(
         parsed.clear()
         run = tree.run("collect")
         assert run.code == 0 and bool(parsed) == (name != "nothing"), name
-        counts = run.out.removesuffix(", current\n").removesuffix("\n")
-        assert (run.out == f"{counts}, current\n") == (name == "nothing"), name
+        counts = run.out.removesuffix(" (unchanged)\n").removesuffix("\n")
+        assert (run.out == f"{counts} (unchanged)\n") == (name == "nothing"), name
         if name in ("nothing", "edited", "removed"):
             assert (f"{counts}\n", run.err, snapshot(out)) == (first.out, first.err, before), name
         parsed.clear()
-        assert tree.run("collect").out == f"{counts}, current\n" and not parsed, name
+        assert tree.run("collect").out == f"{counts} (unchanged)\n" and not parsed, name
     assert tree.run("collect", "--allow-missing").code == 0 and parsed
 
 
@@ -471,15 +470,15 @@ def test_missing_x_vectors_are_asked_for(tree: SpeechTree) -> None:
     tree.scp(f"{TRIALS}_anon").unlink()
     run = tree.run("asv-scores")
     assert run.code == 1
-    assert run.out.startswith("score files: 1 made, 0 current, 0 external, 2 missing an input")
+    assert run.out.startswith("score files: 1 up to date (1 new), 2 of 3 missing (no x-vectors; ")
+    assert "stage 0" in run.out
     assert (
-        "privacy-eval: 2 score files not made, no x-vectors: "
-        f"{MODEL}/xvect_{TRIALS}_anon/xvector.scp or "
+        f"privacy-eval: no x-vectors for 2 score files: {MODEL}/xvect_{TRIALS}_anon/xvector.scp or "
     ) in run.err
     assert "final.raw" in run.err
     assert tree.run("asv-scores", "--allow-missing").code == 0
     run = tree.run("similarity")
-    assert (run.code, run.out.split(",")[3]) == (0, " 1 missing an input")
+    assert run.code == 0 and run.out.startswith("voice similarities: 1 of 1 missing (")
 
 
 def test_a_failure_is_named_and_the_other_products_are_made(tree: SpeechTree) -> None:
@@ -487,12 +486,12 @@ def test_a_failure_is_named_and_the_other_products_are_made(tree: SpeechTree) ->
     tree.vectors(TRIALS, without=["s3-u0"])
     run = tree.run("asv-scores")
     assert run.code == 1
-    assert run.out == "score files: 1 made, 0 current, 0 external, 0 missing an input, 2 failed\n"
+    assert run.out.startswith("score files: 1 up to date (1 new), 2 of 3 failed")
     assert f"anon ASV-{ENROLLS}_anon-{TRIALS}_anon: " in run.err
     assert re.search(r"no vector for 1 ids of the enrollment in .*: s2-e1 \(", run.err)
     run = tree.run("asv-scores", "--allow-missing")
-    assert (run.code, run.out.split(",")[0]) == (0, "score files: 2 made")
-    assert "made without some of their input: 2:" in run.err
+    assert (run.code, run.out.split(",")[0]) == (0, "score files: 3 up to date (2 new)\n")
+    assert "2 made without some of their input:" in run.err
     assert tree.run("similarity").code == 1
     run = ok(tree.run("similarity", "--allow-missing"))
     assert f"anon {TRIALS}: 1 utterances left out" in run.err
@@ -507,7 +506,7 @@ def test_an_unknown_suffix_does_not_stop_other_submissions(tree: SpeechTree, suf
     lines_to(tree.scores(ENROLLS, f"{TRIALS}_other", "exp/two/results-1_other"), ["s1 s1-u0 1"])
     run = ok(tree.run("subsets", "--anonymized"))
     assert f"no data set with suffix {suffix!r}" in run.err
-    assert "1 folder made" in run.out
+    assert "data folders: 1 up to date (1 new)" in run.out
     run = tree.run("asv-scores")
     assert "Traceback" not in run.err
     assert f"two ASV-{ENROLLS}-{TRIALS}_other" in run.err
@@ -518,7 +517,7 @@ def test_notes_are_not_counted_as_conditions(tree: SpeechTree) -> None:
     assert tree.run("asv-scores").code == 0
     assert len(list(tree.root.rglob(f"ASV-*/{NOTE}"))) == 3
     run = ok(tree.run("check"))
-    assert run.out.startswith("ready: all 3 conditions")
+    assert run.out.splitlines()[-1].startswith("ready: all 3 conditions")
 
 
 def test_notices_are_counted_in_a_line_and_listed_on_request(tree: SpeechTree) -> None:
@@ -529,7 +528,7 @@ def test_notices_are_counted_in_a_line_and_listed_on_request(tree: SpeechTree) -
         short = tree.run(verb, "--conf", "vpc2020") if verb == "subsets" else tree.run(verb)
         more = ("--conf", "vpc2020") if verb == "subsets" else ()
         long = tree.run(verb, *more, "--details")
-        (line,) = [x for x in short.err.splitlines() if "external, kept" in x or "not made" in x]
-        number = int(re.findall(r": (\d+):", line)[0])
+        (line,) = [x for x in short.err.splitlines() if "external, " in x or "not made" in x]
+        number = int(re.findall(r"privacy-eval: (\d+) ", line)[0])
         assert number > 2 and len(short.err.splitlines()) < 4
         assert len(re.findall("(?m)^  ", long.err)) == number

@@ -242,12 +242,12 @@ def test_submissions_without_vectors_are_judged_by_their_scores(tmp_path: Path) 
         for suffix in ("", "_anon"):
             tree.scp(f"{name}{suffix}").unlink()
     run = tree.run("identification", "--sentences", "1,3")
-    assert "3 computed" in run.out.splitlines()[-1], run.err
+    assert "(3 new)" in run.out.splitlines()[-1], run.err
     assert tree.run("privacy-metrics").code == 0
     assert tree.run("collect", "--allow-missing").code == 0
     records = results_of(tree).amounts
     assert {r.facts["averaged"] for r in records} == {"scores"}
-    assert "3 current" in tree.run("identification", "--sentences", "1,3").out.splitlines()[-1]
+    assert "3 up to date\n" in tree.run("identification", "--sentences", "1,3").out
 
 
 def test_changed_inputs_are_noticed(tmp_path: Path) -> None:
@@ -256,11 +256,11 @@ def test_changed_inputs_are_noticed(tmp_path: Path) -> None:
     for verb in (("asv-scores",), ("privacy-metrics",), ("similarity",)):
         assert tree.run(*verb).code == 0
     ask = ("attributes", "--attribute", COLUMN)
-    assert "1 computed" in tree.run(*ask).out
-    assert "1 current" in tree.run(*ask).out
+    assert "(1 new)" in tree.run(*ask).out
+    assert "1 up to date\n" in tree.run(*ask).out
     write_accents(tree, of_speakers("baba"))
     refused(tree.run("collect"), "accent")
-    assert "1 computed" in tree.run(*ask).out
+    assert "(1 new)" in tree.run(*ask).out
     assert tree.run("collect").code == 0
     assert tree.run("attributes").out == ""  # nothing asked for
 

@@ -74,11 +74,11 @@ def test_records_are_those_of_single_files(made: SpeechTree) -> None:
 def test_again_nothing_is_written_and_a_change_is_noticed(tree: SpeechTree) -> None:
     files = list((tree.root / "exp/privacy_eval/records").rglob("*identification*"))
     before = times(files)
-    assert "3 current" in tree.run("identification", "--bootstrap", "20").out
+    assert "3 up to date\n" in tree.run("identification", "--bootstrap", "20").out
     assert times(files) == before
     tree.vectors(f"{TRIALS}_anon", seed=3)
     refused(tree.run("collect"), TRIALS)
-    assert "2 computed, 1 current" in tree.run("identification", "--bootstrap", "20").out
+    assert "3 up to date (2 new)" in tree.run("identification", "--bootstrap", "20").out
 
 
 def test_other_options_are_other_numbers(tree: SpeechTree) -> None:
@@ -97,9 +97,9 @@ def test_other_back_ends_need_no_model(tree: SpeechTree) -> None:
     for file in (tree.root / BACKEND).iterdir():
         if file.name in ("plda", "mean.vec", "transform.mat"):
             file.unlink()
-    assert "3 missing an input" in tree.run("identification").out
-    assert "3 computed" in tree.run("identification", "--backend", "cosine").out
-    assert "3 current" in tree.run("identification", "--backend", "cosine").out
+    assert "3 of 3 missing" in tree.run("identification").out
+    assert "(3 new)" in tree.run("identification", "--backend", "cosine").out
+    assert "3 up to date\n" in tree.run("identification", "--backend", "cosine").out
     assert tree.run("collect", "--allow-missing").code == 0
     table = declared_table(results_of(tree), "identification")
     assert any("cosine" in note for note in table.notes)
@@ -108,7 +108,7 @@ def test_other_back_ends_need_no_model(tree: SpeechTree) -> None:
 def test_missing_vectors_are_named(tree: SpeechTree) -> None:
     tree.scp(f"{ENROLLS}_anon").unlink()
     run = tree.run("identification", "--bootstrap", "20")
-    assert "1 missing an input" in run.out
+    assert " 1 of " in run.out
     assert f"xvect_{ENROLLS}_anon" in run.err
 
 
@@ -117,7 +117,7 @@ def test_distractors_are_a_data_set_of_the_tree(tree: SpeechTree) -> None:
     sets = [tree.training_set(f"train{suffix}", MODEL) for suffix in ("", "_anon")]
     options = ("--distractors", "train")
     run = tree.run("identification", *options)
-    assert "3 computed" in run.out, run.err
+    assert "(3 new)" in run.out, run.err
     assert tree.run("collect").code == 0
     for record in results_of(tree).identification:
         with_train = (
@@ -136,13 +136,13 @@ def test_distractors_are_a_data_set_of_the_tree(tree: SpeechTree) -> None:
     for suffix in ("", "_anon"):
         (tree.root / f"data/train{suffix}/spk2gender").write_text(genders)
     assert tree.run("collect").code == 1
-    assert "3 computed" in tree.run("identification", *options).out
+    assert "(3 new)" in tree.run("identification", *options).out
     assert tree.run("collect").code == 0
     for record in results_of(tree).identification:
         assert [record.facts[n] for n in ("n_distractors", "genders")] == [10, ("f",)]
     tree.training_set("train_anon", MODEL, seed=1)
     refused(tree.run("collect"), f"{ENROLLS}_anon")
-    assert "1 computed, 2 current" in tree.run("identification", *options).out
+    assert "3 up to date (1 new)" in tree.run("identification", *options).out
 
 
 def test_distractors_that_do_not_exist(tree: SpeechTree) -> None:
@@ -181,7 +181,7 @@ def test_utterances_without_vectors_are_left_out_on_request(tree: SpeechTree) ->
     assert less.facts["n_tests"] == whole.facts["n_tests"] - 1
     name = "utterances_left_out"
     assert less.facts[name] == whole.facts[name] + 1
-    assert "3 current" in tree.run("identification", *allowed).out
+    assert "3 up to date\n" in tree.run("identification", *allowed).out
 
 
 def test_the_way_to_csv_table_and_figure(made: SpeechTree) -> None:

@@ -102,12 +102,12 @@ def test_outputs(tree: SpeechTree) -> None:
 
 def test_groups_follow_the_labels(tree: SpeechTree) -> None:
     again = ("identification", "--bootstrap", 20)
-    assert "3 current" in tree.run(*again).out
+    assert "3 up to date\n" in tree.run(*again).out
     labels = tree.root / "data/m.csv"
     try:
         lines_to(labels, [*ACCENTS[:-1], "s4,b"])
         assert tree.run("collect").code == 1
-        assert "3 computed" in tree.run(*again).out
+        assert "(3 new)" in tree.run(*again).out
         lines_to(labels, [*ACCENTS[:2], "s1,b"])
         refused(tree.run(*again), "m.csv:3: duplicate 's1' with another label")
     finally:

@@ -760,7 +760,7 @@ def test_edited_records_are_counted_and_recomputed(forged: Path) -> None:
     record = next((forged / RESULTS).parent.rglob("records/**/ASV-*.json"))
     record.write_text(record.read_text().replace('"value": 0.', '"value": 0.4', 1))
     again = run("privacy-metrics", forged)
-    assert "1 record not counted" in again.err and "1 condition computed" in again.err
+    assert "1 record not counted" in again.err and "(1 new)" in again.out
 
 
 def test_results_of_another_user_are_shown_with_a_warning(forged: Path) -> None:

@@ -59,7 +59,7 @@ def run_check(tree: Tree, *options: object, code: int = 0) -> str:
 
 
 def summary(tree: Tree, *options: object, code: int = 0) -> str:
-    return run_check(tree, *options, code=code).splitlines()[0]
+    return run_check(tree, *options, code=code).splitlines()[-1]
 
 
 def check(tree: Tree, *options: object, code: int = 0) -> Rows:
@@ -95,7 +95,8 @@ def tree(tmp_path: Path) -> SpeechTree:
 
 def test_a_new_tree_then_a_complete_one(tree: SpeechTree) -> None:
     text = summary(tree)
-    assert text.startswith("no scores yet of 3 conditions ") and "stage 5 can create 3" in text
+    assert text.startswith("none of 3 conditions ")
+    assert "3 of 3 score files missing: stage 5 computes them" in text
     (row,) = json.loads(run_check(tree, "--format", "json"))
     assert (row["team"], row["conditions"], row["expected"]) == ("anon", 0, 3)
     assert row["status"] == "incomplete"
@@ -142,21 +143,21 @@ def test_an_incomplete_tree(tmp_path: Path) -> None:
     tree.all_scores["aa"].unlink()
     text = summary(tree)
     assert text.startswith("ready in part: 2 of 3 conditions of 1 system")
-    assert "stage 5 can create 1" in text
+    assert "1 of 3 score files missing: stage 5 computes them" in text
     rows = check(tree)
     assert items(rows, tree_module.NO_SCORES) == [f"{AA} [{CREATABLE}]"]
     assert {row["status"] for row in rows if row["team"]} == {"incomplete"}
     shutil.rmtree(tree.root / MODEL)
     text = summary(tree)
-    assert text.startswith("ready in part: 2 of 3 ") and "create" not in text
+    assert text.startswith("ready in part: 2 of 3 ") and "computes" not in text
 
 
 def test_an_empty_tree(tmp_path: Path) -> None:
     run = ok(cli("stage", "check", "--tree", tmp_path, "--results", "exp"))
     assert f"{tmp_path}/exp" in run.err
     lines = run.out.splitlines()
-    assert lines[0].startswith("no scores yet of 36 conditions")
-    assert "inputs of stage 5 are missing" in lines[0]
+    assert lines[-1].startswith("none of 36 conditions")
+    assert "36 of 36 score files missing: the table " in lines[-1]
     assert len(lines) < 10
     rows = check(Tree(tmp_path))
     scores = items(rows, tree_module.NO_SCORES)
@@ -442,13 +443,13 @@ def test_stage_5_creates_no_scores_of_systems_that_share_a_suffix(tree: SpeechTr
             tree.condition(f"exp/{team}/x/results-1", *condition)
     text = summary(tree)
     assert text.startswith("ready in part: 4 of 6 conditions of 2 systems")
-    assert "create" not in text
+    assert "computes" not in text
     rows = check(tree)
     lacking = [row for row in rows if row["problem"].startswith(SCORES)]
     assert [row["team"] for row in lacking] == ["a/x", "b/x"]
     assert all(f"{AA} [{TEAM}]" in row["problem"] for row in lacking)
     assert names(items(rows, SIMILARITY)) == ["a/x", "b/x"]
-    assert "stage 5 can create 1" in summary(tree, "--system", "a/x")
+    assert "1 of 3 score files missing: stage 5 computes" in summary(tree, "--system", "a/x")
 
 
 def test_a_protocol_without_models(tree: SpeechTree) -> None:
@@ -510,7 +511,7 @@ def test_invalid_scores(
     assert (row["conditions"], row["expected"]) == (2, 3)
     assert (row["file"], row["line"]) == (str(path), line)
     assert summary(tree, "--quick").startswith("ready: ")
-    assert "--quick" in run_check(tree, "--quick").splitlines()[-1]
+    assert "--quick" in run_check(tree, "--quick").splitlines()[-2]
 
 
 def test_invalid_word_error_rates(tmp_path: Path) -> None:

@@ -131,8 +131,8 @@ def test_one_failure_is_one_failure(
 
 
 def summary(tables: Path) -> dict[tuple[str, ...], dict[str, str]]:
-    """The rows of the summary by system, split and attack model."""
-    rows = cells_of((tables / "tables.csv").read_text(), "summary")
+    """The rows of the main results by system, split and attack model."""
+    rows = cells_of((tables / "tables.csv").read_text(), "main_results")
     return {tuple([*row.values()][:3]): row for row in rows}
 
 

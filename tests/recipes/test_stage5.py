@@ -74,8 +74,8 @@ def evaluated(tree: Path) -> Path:
     """The tree after a run without the stages that draw, which take most of the time: the
     README's test runs them."""
     run = ok(recipe(tree, "--stage", 5, "--stop-stage", 9))
-    assert "score files: 48 in place" in run.out
-    assert "voice similarities: 12 in place" in run.out
+    assert "score files: 48 up to date\n" in run.out
+    assert "voice similarities: 12 up to date; " in run.out
     assert run.err.rstrip().endswith("Done")
     return tree
 
@@ -122,7 +122,7 @@ def test_scores_are_the_same_in_a_chosen_results_folder(evaluated: Path, tmp_pat
     """Asked for before it is there."""
     options = ("--stage", 5, "--stop-stage", 5, "--nj", 1, "--out", tmp_path)
     run = ok(recipe(evaluated, *options, "--results", "exp/results-mine"))
-    assert "score files: 48 in place" in run.out
+    assert "score files: 48 up to date\n" in run.out
     one, two = (snapshot(evaluated / "exp" / f"results-{name}") for name in ("anon", "mine"))
     assert one == two
 
@@ -140,7 +140,7 @@ def test_a_changed_set_rebuilds_only_its_products(evaluated: Path, tmp_path: Pat
     before = times(scores)
     assert cli("stage", "collect", *common).code == 1
     run = cli("stage", "asv-scores", *common)
-    assert run.out.startswith("score files: 4 made, 44 current")
+    assert run.out.startswith("score files: 48 up to date (4 new)")
     written = {p.parent.name for p in scores if p.stat().st_mtime_ns != before[p]}
     # The last utterance is of the common texts: the other two are the same as before.
     assert written == {
@@ -148,9 +148,9 @@ def test_a_changed_set_rebuilds_only_its_products(evaluated: Path, tmp_path: Pat
     }
     run = cli("stage", "similarity", *common)
     # The last utterance is of one of the two sets that were cut out.
-    assert run.out.startswith("voice similarities: 2 computed, 10 current")
+    assert run.out.startswith("voice similarities: 12 up to date (2 new)")
     run = cli("stage", "identification", *common)
-    assert run.out.startswith("identifications: 4 computed, 32 current")
+    assert run.out.startswith("identifications: 36 up to date (4 new)")
     assert cli("stage", "privacy-metrics", *common).code == 0
     assert cli("stage", "collect", *common).code == 0
 
@@ -227,15 +227,15 @@ def test_scores_of_kaldi_are_kept(real: Path) -> None:
     common = ("--tree", real, "--results", "exp/results-kaldi")
     before = snapshot(real / "exp/results-kaldi")
     run = ok(cli("stage", "asv-scores", *common))
-    assert "0 made, 0 current, 6 external, 30 missing an input, 0 failed" in run.out
-    assert run.err.startswith("privacy-eval: external, kept: 6: kaldi ASV-libri_")
+    assert "score files: 6 external, 30 of 36 missing (" in run.out
+    assert run.err.startswith("privacy-eval: 6 external, ")
     assert snapshot(real / "exp/results-kaldi") == before
 
 
 def test_a_tree_without_a_back_end_is_an_error(tmp_path: Path) -> None:
     tree = SpeechTree(tmp_path / "t")
     shutil.rmtree(tree.root / "exp/models")
-    refused(tree.run("asv-scores"), "3 score files not made, no back end: ")
+    refused(tree.run("asv-scores"), "no back end for 3 score files: ")
     for path in tree.all_scores.values():
         lines_to(path, ["s1 s1-u0 1"])
     assert tree.run("asv-scores").code == 0  # a tree of scores needs none

@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support import B1, B2, Tree, cli, imported, scored, three_conditions
@@ -19,10 +20,13 @@ from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.products.freshness import key_path
 from privacy_eval.protocol.published import load_published_results
+from privacy_eval.report import main_results
+from privacy_eval.report.answer import attack_rows
 from privacy_eval.report.latex import Layout
-from privacy_eval.report.main_results import main_results_table
+from privacy_eval.report.main_results import main_results_table, summary_table
 from privacy_eval.report.sections import report_sections
 from privacy_eval.report.system_tables import system_tables
+from privacy_eval.results.measurements import Row
 from privacy_eval.results.records import Results, merge
 
 UNSIGNED = "not made by this user"
@@ -73,6 +77,39 @@ def test_original_speech_comes_first_and_columns_have_values() -> None:
     assert all(any(row[n] not in ("", "n/a") for row in table.rows) for n in range(6, len(titles)))
 
 
+@pytest.mark.parametrize("number", [0, 5, 9])
+def test_the_closing_summary_is_short(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most eight columns and five notes; its numbers are those of the main results."""
+    results = merge([imported(B1, system="one"), imported(B2, system="two")])
+    data = ReportData(results, cells_from_results(results))
+    monkeypatch.setattr(
+        main_results, "front_cautions", lambda _: map("Note {}.".format, range(number))
+    )
+    table, whole = summary_table(data), main_results_table(data)
+    assert table is not None and whole is not None
+    assert [row[0] for row in table.rows] == [*attack_rows(data)]
+    assert len(table.columns) <= 8 and len(table.notes) == min(number, 5)
+    if number > 5:
+        assert table.notes[0] == "Note 0" and str(number - 4) in table.notes[-1]
+    title = data.protocol.split_title(data.main_split)
+    eer = [c.title for c in table.columns].index("EER, %")
+    column = [c.title for c in whole.columns].index("EER, %")
+    for row in table.rows:
+        every = [r[column] for r in whole.rows if r[:2] == (row[0], title)]
+        assert row[eer] == min(every, key=float)
+
+
+def test_the_closing_summary_has_no_more_columns_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = imported(B1, system="one")
+    data = ReportData(whole, cells_from_results(whole))
+    row: Row = {"printed": "1"}
+    monkeypatch.setattr(main_results, "costs", lambda _: dict.fromkeys(METRICS, {"one": row}))
+    named = {"named": {"one": "2"}, "least protected": {"one": "3"}}
+    vars(data)["disclosed"] = SimpleNamespace(columns=lambda: named)
+    table = summary_table(data)
+    assert table is not None and len(table.columns) == 8
+
+
 def test_averages_with_missing_parts_say_so_in_a_note() -> None:
     results = imported(B1, system="mine")
     results = replace(results, recognition=())
@@ -88,8 +125,8 @@ def _tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     tree = three_conditions(tmp_path_factory.mktemp("tree"))
     common = ("--tree", tree.root, "--results", "exp", "--out", "out")
     assert cli("stage", "privacy-metrics", *common).code == 0
-    assert not cli("stage", "collect", *common, "--allow-missing").out.endswith("current\n")
-    assert cli("stage", "collect", *common, "--allow-missing").out.endswith(", current\n")
+    assert not cli("stage", "collect", *common, "--allow-missing").out.endswith(" (unchanged)\n")
+    assert cli("stage", "collect", *common, "--allow-missing").out.endswith(" (unchanged)\n")
     return tree
 
 

@@ -179,7 +179,7 @@ def test_the_index_names_all_files_and_the_front_has_few(written: dict[str, Path
         index = (folder / "README.md").read_text()
         linked = set(re.findall(r"\]\(([^)]*)\)", index))
         again = cli("tables", "--published", name, "--out", folder)
-        assert again.out.endswith(" files, current\n")
+        assert again.out.endswith(" files up to date\n")
         files = {str(p.relative_to(folder)) for p in folder.rglob("*.*") if p.is_file()}
         own = {n for n in files if not n.startswith(".")}
         assert linked == own - {"README.md", "tables.tex"}

@@ -116,29 +116,29 @@ def _tree(speech: Path, tmp_path: Path) -> Tree:
 @pytest.mark.parametrize("form", ["npz", "npy", "scp"])
 def test_a_command_makes_the_vectors_of_every_set(tree: Tree, form: str) -> None:
     run = tree.extract(form)
-    assert (run.code, "4 made" in run.out) == (0, True), run.err
+    assert (run.code, "(4 new)" in run.out) == (0, True), run.err
     for name in SETS:
         vectors, expected = tree.vectors(name), tree.expected(name)
         assert list(vectors) == list(expected)
         for utterance, vector in vectors.items():
             assert vector == pytest.approx(expected[utterance], rel=1e-6)
         assert not (tree.folder(name) / "extracted").exists()
-    assert "3 made" in tree.run("asv-scores").out
+    assert "(3 new)" in tree.run("asv-scores").out
     before = times(tree.folder(SETS[0]).iterdir())
-    assert "0 made, 4 current" in tree.extract(form).out
+    assert "4 up to date\n" in tree.extract(form).out
     assert times(tree.folder(SETS[0]).iterdir()) == before
 
 
 def test_a_changed_command_or_speech_is_extracted_again(tree: Tree) -> None:
     tree.extract()
-    assert "4 made" in tree.extract("npy").out
+    assert "(4 new)" in tree.extract("npy").out
     line = (tree.root / f"data/{SETS[1]}/wav.scp").read_text().splitlines()[0]
     path = tree.root / line.split(" ", 1)[1]
     own = tree.root / "own.wav"
     shutil.copy(path, own)
     scp = tree.root / f"data/{SETS[1]}/wav.scp"
     scp.write_text(scp.read_text().replace(line, f"{line.split()[0]} own.wav"))
-    assert "1 made, 3 current" in tree.extract("npy").out
+    assert "4 up to date (1 new)" in tree.extract("npy").out
     with wave.open(str(own), "rb") as file:
         parameters, frames = file.getparams(), file.readframes(file.getnframes())
     with wave.open(str(own), "wb") as file:
@@ -146,8 +146,10 @@ def test_a_changed_command_or_speech_is_extracted_again(tree: Tree) -> None:
         file.writeframes(frames[::-1])
     # Without the command nothing is run: what is current is kept, and the rest is an error.
     run = tree.run("xvectors")
-    assert run.code == 1 and "3 current" in run.out and "name an extractor again" in run.err
-    assert "1 made, 3 current" in tree.extract("npy").out
+    assert (
+        run.code == 1 and "3 up to date, 1 of 4" in run.out and "name an extractor again" in run.err
+    )
+    assert "4 up to date (1 new)" in tree.extract("npy").out
     assert tree.run("xvectors").code == 0
 
 
@@ -163,7 +165,7 @@ def test_a_changed_command_or_speech_is_extracted_again(tree: Tree) -> None:
 )
 def test_other_output_is_refused(tree: Tree, form: str, message: str) -> None:
     run = tree.extract(form)
-    assert run.code == 1 and message in run.err and "4 failed" in run.out
+    assert run.code == 1 and message in run.err and " 4 of " in run.out
     assert not list(tree.root.glob("exp/models/own/xvect_*/xvector.scp"))
     if form == "fewer":
         run = tree.extract(form, "--allow-missing")
@@ -187,21 +189,21 @@ def test_programs_beside_the_caller_and_the_model_folder(
     run = tree.extract(command=command)
     assert run.code == 0 and "exp/models/own" in run.err
     monkeypatch.chdir(tmp_path)  # the program is found again without the command, too
-    assert "4 current" in tree.run("xvectors").out
+    assert "4 up to date\n" in tree.run("xvectors").out
     (tmp_path / "link").symlink_to(tmp_path / "here/deep/er", target_is_directory=True)
     (tmp_path / "here/deep/er").mkdir(parents=True)
     linked = Tree(Path(shutil.copytree(tree.root, tmp_path / "link/tree")))
     monkeypatch.chdir(tmp_path / "here")
-    assert "4 made" in linked.extract(command=f"true; {command}").out
-    assert "4 current" in linked.run("xvectors").out
+    assert "(4 new)" in linked.extract(command=f"true; {command}").out
+    assert "4 up to date\n" in linked.run("xvectors").out
     Path("mine.py").write_text(f"{EXTRACT}# second version\n")
     Path("mine.log").write_text("which a command may write")
     refused(tree.run("xvectors"), "a file of the command, has changed")
-    assert "4 made" in tree.extract(command=command).out
+    assert "(4 new)" in tree.extract(command=command).out
     logged = command + " # mine.log"
-    assert "4 made" in tree.extract(command=logged).out
+    assert "(4 new)" in tree.extract(command=logged).out
     Path("mine.log").write_text("another text")
-    assert "4 current" in tree.extract(command=logged).out
+    assert "4 up to date\n" in tree.extract(command=logged).out
 
 
 def test_external_vectors_are_kept(tree: Tree) -> None:
@@ -209,9 +211,9 @@ def test_external_vectors_are_kept(tree: Tree) -> None:
     folder.mkdir(parents=True)
     np.savez(folder / "xvector.npz", **tree.expected(SETS[0]))
     run = tree.extract()
-    assert "3 made" in run.out and "1 external" in run.out
+    assert "(3 new)" in run.out and "1 external" in run.out
     assert [path.name for path in folder.iterdir()] == ["xvector.npz"]
-    assert "3 made" in tree.run("asv-scores").out
+    assert "(3 new)" in tree.run("asv-scores").out
 
 
 def test_a_command_makes_the_vectors_of_an_attacker_beside_the_own(tree: Tree) -> None:
@@ -222,11 +224,11 @@ def test_a_command_makes_the_vectors_of_an_attacker_beside_the_own(tree: Tree) -
     with (tree.root / "cosine.yaml").open("a") as protocol:
         protocol.write(f"more_attackers: [{more}]\n")
     run = tree.extract(command=f"{PYTHON} extract.py {{in}} {{out}} npy; touch {{model}}/run")
-    assert (run.code, "4 made, 4 current" in run.out) == (0, True), run.err
+    assert (run.code, "8 up to date (4 new)" in run.out) == (0, True), run.err
     assert times(tree.folder(SETS[0]).iterdir()) == before
     assert (tree.root / "exp/models/mine/run").is_file()
     assert not (tree.root / "exp/models/own/run").exists()
-    assert "6 made" in tree.run("asv-scores").out
+    assert "(6 new)" in tree.run("asv-scores").out
     scores = [p for p in tree.root.glob("exp/results*/ASV-*/mine/scores")]
     assert len(scores) == 3
     for path in scores:  # of the same vectors
@@ -254,7 +256,7 @@ def test_what_a_killed_command_left_is_removed(tree: Tree) -> None:
     left = tree.folder(SETS[0]) / "extracted"
     left.mkdir(parents=True)
     (left / "xvector.npy").write_bytes(b"half")
-    assert "4 made" in tree.extract().out and not left.exists()
+    assert "(4 new)" in tree.extract().out and not left.exists()
 
 
 def test_nothing_is_removed_through_links(tree: Tree, tmp_path: Path) -> None:
@@ -269,7 +271,7 @@ def test_nothing_is_removed_through_links(tree: Tree, tmp_path: Path) -> None:
         scp.write_text("".join(f"{utterance} {utterance}.wav\n" for utterance, _ in lines))
     where = ("--tree", tree.root, "--results", "exp", "--conf", "cosine.yaml")
     run = cli("stage", "xvectors", *where, "--extractor", f"{PYTHON} extract.py {{in}} {{out}} npz")
-    assert run.code == 1 and "3 made" in run.out and "1 failed" in run.out, run.err
+    assert run.code == 1 and "(3 new)" in run.out and " 1 of " in run.out, run.err
     assert "--allow-outside" in run.err
     assert [path.name for path in outside.rglob("*")] == ["extracted", "mine"]
 
@@ -277,7 +279,7 @@ def test_nothing_is_removed_through_links(tree: Tree, tmp_path: Path) -> None:
 def test_jobs_share_the_sets(tree: Tree) -> None:
     for number in (1, 2):
         assert tree.extract("npz", "--job", f"{number}/2").code == 0
-    assert "0 made, 4 current" in tree.extract().out
+    assert "4 up to date\n" in tree.extract().out
 
 
 def test_fingerprint_names_command_and_speech(tree: Tree) -> None:
@@ -345,6 +347,6 @@ def test_examples_of_the_page_run_with_standins(tree: Tree, name: str) -> None:
         file.write_text(text)
     python = f'PYTHONPATH="$PWD/standins:{ROOT}" {PYTHON}'
     run = tree.extract(command=f"{python} {name}.py {{in}} {{out}}")
-    assert (run.code, "4 made" in run.out) == (0, True), run.err
+    assert (run.code, "(4 new)" in run.out) == (0, True), run.err
     assert len(next(iter(tree.vectors(SETS[0]).values()))) == 8
-    assert "3 made" in tree.run("asv-scores").out
+    assert "(3 new)" in tree.run("asv-scores").out

@@ -133,7 +133,7 @@ def _measured(evaluated: Path, tmp_path_factory: pytest.TempPathFactory) -> Tree
     tree = Tree(Path(shutil.copytree(evaluated, tmp_path_factory.mktemp("measured") / "tree")))
     tree.speak_all()
     run = tree.measure()
-    assert run.code == 0 and "24 computed" in run.out, run.err
+    assert run.code == 0 and "(24 new)" in run.out, run.err
     tree.collect()
     return tree
 
@@ -146,15 +146,15 @@ def test_nothing_is_asked_for_by_default(tree: Tree) -> None:
 
 def test_a_tree_without_speech_is_told_so(tree: Tree) -> None:
     run = tree.measure()
-    assert run.code == 0 and "no speech: data/libri_dev_trials_f/wav.scp" in run.err
-    assert "0 computed" in run.out and "24 missing an input" in run.out
+    assert run.code == 0 and "no speech for 24 measures: data/libri_dev_trials_f/wav.scp" in run.err
+    assert run.out == "measures: 24 of 24 missing (no speech)\n"
 
 
 def test_measures_reach_results_and_tables(measured: Tree) -> None:
     """Means by hand: opinions are 3, 3.01, 3.02 of the three speakers, anonymized 2, 2.01, 2.02;
     all phones differ."""
     tree = measured
-    assert "0 computed, 24 current" in tree.measure().out
+    assert "24 up to date\n" in tree.measure().out
     results = read_results(tree.out / "results.json")
     assert len(results.measures) == 24
     quality = {
@@ -233,14 +233,14 @@ def test_refused_utterances_and_changed_speech(tree: Tree) -> None:
     path = tree.root / "data" / SETS[0] / f"{utterance}.wav"
     soundfile.write(path, np.zeros(0, np.int16), 16000)
     run = tree.run("measures", "--quality")
-    assert run.code == 1 and utterance in run.err and "14 computed" in run.out
+    assert run.code == 1 and utterance in run.err and "(14 new)" in run.out
     ok(tree.run("measures", "--quality", "--allow-missing"))
     partial = [r for r in tree.collect().measures if r.facts["utterances_left_out"]]
     assert [(r.condition.name, r.facts["utterances_left_out"]) for r in partial] == [
         (SETS[0], 1)
     ] * 2
     tree.speak(SETS[0], "", 310)
-    assert "2 computed" in tree.run("measures", "--quality").out
+    assert "(2 new)" in tree.run("measures", "--quality").out
 
 
 @pytest.mark.parametrize("content", [b"", b"RIFF but no audio"], ids=["empty", "no audio"])
@@ -320,7 +320,7 @@ def test_other_tools_measures_of_the_protocol(tree: Tree) -> None:
             path = tree.root / "nisqa" / f"{name}{end}.csv"
             path.write_text("".join(["deg,mos,noise\n", *lines]))
     run = tree.run("measures", "--bootstrap", 60)
-    assert run.code == 0 and "16 computed" in run.out, run.err
+    assert run.code == 0 and "(16 new)" in run.out, run.err
     results = tree.collect()
     assert {r.values()["nisqa"] for r in results.measures} == {4, 3.5}
     assert json.loads(to_json(results))["metrics"]["nisqa"]["title"] == "NISQA"
@@ -333,7 +333,7 @@ def test_other_tools_measures_of_the_protocol(tree: Tree) -> None:
     refused(tree.run("measures"), f"{path}: expected the column mos")
     path.unlink()
     run = tree.run("measures")
-    assert f"no files of measures: nisqa/{SETS[0]}.csv" in run.err
+    assert f"no files of measures for 2 measures: nisqa/{SETS[0]}.csv" in run.err
 
 
 @pytest.mark.parametrize(

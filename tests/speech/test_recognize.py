@@ -70,15 +70,15 @@ COMMAND = f"{sys.executable} recognize.py {{in}} {{out}}"
 def test_transcripts_of_a_tree_reach_its_word_error_rates(tree: Path) -> None:
     """The last word of every utterance of anonymized speech is deleted."""
     done = run(tree, "recognize", "--recognizer", COMMAND)
-    assert done.code == 0 and "4 recognized" in done.out, done.err
-    assert "4 missing an input" in done.out and "data/IEMOCAP_dev/wav.scp" in done.err
+    assert done.code == 0 and "(4 new)" in done.out, done.err
+    assert " 4 of " in done.out and "data/IEMOCAP_dev/wav.scp" in done.err
     texts = [tree / "exp/asr" / f"{name}{s}" / "text" for name in SETS for s in ("", "_B1")]
     before = times(texts)
     done = run(tree, "recognize", "--recognizer", COMMAND)
-    assert "0 recognized, 4 current" in done.out and times(texts) == before
+    assert "4 up to date, 4 of 8 missing" in done.out and times(texts) == before
     with (tree / "recognize.py").open("a") as file:
         file.write("# second version\n")
-    assert "4 recognized" in run(tree, "recognize", "--recognizer", COMMAND).out
+    assert "(4 new)" in run(tree, "recognize", "--recognizer", COMMAND).out
     assert run(tree, "privacy-metrics").code == 0
     ok(run(tree, "collect", "--allow-missing"))
     records = read_results(tree / "exp/privacy_eval/results.json").recognition
@@ -155,7 +155,7 @@ def test_a_tree_of_2020_whose_protocol_names_the_recognizer(tmp_path: Path) -> N
     for suffix in ("", "_B1"):
         speak(root, f"libri_dev_asr{suffix}", trials / "text")
     done = run(root, "recognize", "--recognizer", COMMAND)
-    assert done.code == 0 and "2 recognized" in done.out, done.err
+    assert done.code == 0 and "(2 new)" in done.out, done.err
     assert run(root, "asv-scores", "--attackers", "challenge").code == 0
     assert run(root, "privacy-metrics", "--bootstrap", 20).code == 0
     ok(run(root, "collect", "--allow-missing"))

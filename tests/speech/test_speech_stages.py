@@ -75,7 +75,7 @@ SETS = ("speech_enrolls", "speech_trials_all", "speech_train")
 
 def test_all_sets_are_anonymized_and_found_current(tree: Tree) -> None:
     run = tree.run("anonymize", "--anonymizer", "mcadams", "--variant", "2022")
-    assert (run.code, "24 anonymized" in run.out) == (0, True)
+    assert (run.code, "(24 new)" in run.out) == (0, True)
     for name in SETS:
         new = tree.data(f"{name}_anon")
         assert (new / "utt2spk").read_bytes() == (tree.data(name) / "utt2spk").read_bytes()
@@ -85,7 +85,7 @@ def test_all_sets_are_anonymized_and_found_current(tree: Tree) -> None:
         assert all(audio.samples.size == original.read(name).samples.size for name, audio in reader)
     before = times(tree.data("speech_train_anon").rglob("*.wav"))
     run = tree.run("anonymize", "--anonymizer", "mcadams", "--variant", "2022")
-    assert "0 anonymized, 24 current" in run.out
+    assert "24 up to date\n" in run.out
     assert times(tree.data("speech_train_anon").rglob("*.wav")) == before
 
 
@@ -112,24 +112,24 @@ def test_jobs_and_a_single_run_make_the_same_bytes(tree: Tree, tmp_path: Path) -
     for number in (1, 2):
         assert tree.run(*b2, "--job", f"{number}/2").code == 0
     assert not (tree.data("speech_train_anon") / "wav.scp").exists()
-    assert "0 anonymized, 24 current" in tree.run(*b2).out
+    assert "24 up to date\n" in tree.run(*b2).out
     for number in (1, 2):
         assert tree.run("xvectors", "--job", f"{number}/2").code == 0
-    assert "10 made" in tree.run("xvectors").out
+    assert "(10 new)" in tree.run("xvectors").out
     other.run(*b2)
-    assert "10 made" in other.run("xvectors").out
+    assert "(10 new)" in other.run("xvectors").out
     assert snapshot(tree.root) == snapshot(other.root)
 
 
 def test_a_command_writes_the_data_folders(tree: Tree) -> None:
     run = tree.run("anonymize", "--anonymizer", tree.command())
-    assert (run.code, "3 anonymized" in run.out) == (0, True), run.err
+    assert (run.code, "(3 new)" in run.out) == (0, True), run.err
     for name in SETS:
         original, new = tree.data(name), tree.data(f"{name}_anon")
         same = {p.name for p in new.iterdir() if p.suffix != ".scp" and p.is_file()}
         assert {"utt2spk", "spk2utt"} <= same and not (new / ".privacy_eval.running").exists()
         assert AudioReader(new, base=tree.root).ids == AudioReader(original, allow_outside=True).ids
-    assert "3 current" in tree.run("anonymize", "--anonymizer", tree.command()).out
+    assert "3 up to date\n" in tree.run("anonymize", "--anonymizer", tree.command()).out
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_command_writes_the_data_folders(tree: Tree) -> None:
 def test_a_command_that_fails_leaves_no_data_folder(tree: Tree, command: str, named: str) -> None:
     refused(tree.run("anonymize", "--anonymizer", command or tree.command(keep=2)), named)
     assert not (tree.data("speech_enrolls_anon") / ".privacy_eval.json").exists()
-    assert "3 anonymized" in tree.run("anonymize", "--anonymizer", tree.command()).out
+    assert "(3 new)" in tree.run("anonymize", "--anonymizer", tree.command()).out
 
 
 def test_a_command_for_single_files_is_run_for_every_utterance(
@@ -154,7 +154,7 @@ def test_a_command_for_single_files_is_run_for_every_utterance(
     words = ("anonymize", "--anonymizer", "sh copy.sh {wav_in} {wav_out}")
     shutil.rmtree(tree.data("speech_train"))
     run = tree.run(*words)
-    assert (run.code, "8 anonymized" in run.out) == (0, True), run.err
+    assert (run.code, "(8 new)" in run.out) == (0, True), run.err
     for name in SETS[:2]:
         new, original = tree.data(f"{name}_anon"), tree.data(name)
         speech = dict(AudioReader(new, base=tree.root))
@@ -163,11 +163,11 @@ def test_a_command_for_single_files_is_run_for_every_utterance(
             np.testing.assert_array_equal(speech[utterance].samples, audio.samples)
         assert (new / "utt2spk").read_bytes() == (original / "utt2spk").read_bytes()
         assert not (new / "utt2mcadams").exists()
-    assert "8 current" in tree.run(*words).out
+    assert "8 up to date\n" in tree.run(*words).out
     (tree.data("speech_enrolls_anon") / "wav" / "s000-000.wav").unlink()
-    assert "1 anonymized, 7 current" in tree.run(*words).out
+    assert "8 up to date (1 new)" in tree.run(*words).out
     (tmp_path / "copy.sh").write_text('cp "$1" "$2"  # second version\n')
-    assert "8 anonymized" in tree.run(*words).out
+    assert "(8 new)" in tree.run(*words).out
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_an_anonymizer_is_mcadams_or_a_command_with_both_folders(tree: Tree) -> 
 def test_x_vectors_of_all_sets_back_ends_and_scores(tree: Tree) -> None:
     tree.run("anonymize", "--anonymizer", "mcadams")
     run = tree.run("xvectors")
-    assert "10 made" in run.out  # of the network, and the spectrum of all but the training sets
+    assert "(10 new)" in run.out  # of the network, and the spectrum of all but the training sets
     assert "25 and 10000 frames" in run.err  # no files give the sizes
     model = tree.root / "exp/models/asv"
     alone = tree.root / "alone"
@@ -214,9 +214,9 @@ def test_x_vectors_of_all_sets_back_ends_and_scores(tree: Tree) -> None:
     of_folder = read_vectors(alone / "xvector.scp")
     assert of_tree.ids == of_folder.ids
     assert np.array_equal(of_tree.matrix, of_folder.matrix)
-    assert "2 trained" in tree.run("train-backend").out
-    assert "0 made, 10 current" in tree.run("xvectors").out  # also with a back end beside them
-    assert "score files: 9 made" in tree.run("asv-scores").out
+    assert "(2 new)" in tree.run("train-backend").out
+    assert "10 up to date\n" in tree.run("xvectors").out  # also with a back end beside them
+    assert "score files: 9 up to date (9 new)" in tree.run("asv-scores").out
     note = json.loads(
         next((tree.root / "exp").glob("results-*/ASV-*/.privacy_eval.json")).read_text()
     )
@@ -231,9 +231,9 @@ def test_audio_that_x_vectors_were_extracted_from_is_audited_once(tree: Tree) ->
         assert tree.run(verb).code == 0
     assert tree.run("measures", "--audio", "false").out == ""
     run = tree.run("measures")
-    assert run.code == 0 and "audits of audio: 2 made, 0 current" in run.out, run.err
+    assert run.code == 0 and "audits of audio: 2 up to date (2 new)" in run.out, run.err
     assert "speech_trials_all_anon: of 8 utterances: original speech is still in (8)" in run.err
-    assert "0 made, 2 current" in tree.run("measures").out
+    assert "2 up to date\n" in tree.run("measures").out
     assert tree.run("collect").code == 0
     results = read_results(tree.root / "exp/privacy_eval/results.json")
     assert results.raw_systems and len(results.audio) == 2
@@ -244,9 +244,9 @@ def test_audio_that_x_vectors_were_extracted_from_is_audited_once(tree: Tree) ->
         samples, rate = soundfile.read(path)
         soundfile.write(path, np.random.default_rng(0).uniform(-0.1, 0.1, samples.size), rate)
     run = tree.run("measures")
-    assert run.code == 0 and "2 made" in run.out and "original speech" not in run.err, run.err
+    assert run.code == 0 and "(2 new)" in run.out and "original speech" not in run.err, run.err
     assert tree.run("check", "--audio", "--allow-missing").code == 0
-    assert "0 made, 2 current" in tree.run("measures").out
+    assert "2 up to date\n" in tree.run("measures").out
     for path, content in original.items():  # of the same size, under the time of what it replaces
         old = path.stat()
         with path.open("r+b") as file:
@@ -254,7 +254,7 @@ def test_audio_that_x_vectors_were_extracted_from_is_audited_once(tree: Tree) ->
         os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
         assert path.stat().st_size == old.st_size
     run = tree.run("measures")
-    assert "2 made" in run.out and "original speech is still in (8)" in run.err, run.err
+    assert "(2 new)" in run.out and "original speech is still in (8)" in run.err, run.err
     scp = tree.data("speech_trials_all_anon") / "wav.scp"
     lines_to(scp, (f"{line.split()[0]} touch x |" for line in scp.read_text().splitlines()))
     run = tree.run("measures")
@@ -282,7 +282,7 @@ def test_x_vectors_need_an_extractor_and_those_of_others_are_kept(tree: Tree) ->
     given = tree.root / "exp/models/asv/xvect_speech_enrolls"
     lines_to(given / "xvector.scp", ["s000-000 x.ark:9"])
     run = ok(tree.run("xvectors"))
-    assert "1 external, 2 missing an input" in run.out and "final.raw" in run.err
+    assert "1 external, 2 of 5 missing" in run.out and "final.raw" in run.err
     assert [p.name for p in given.iterdir()] == ["xvector.scp"]
 
 

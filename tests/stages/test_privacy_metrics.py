@@ -706,7 +706,8 @@ def test_a_score_file_that_may_be_cut_is_noted_in_outcome_record_and_run(tree: T
 def test_a_tree_without_scores_names_the_stage_that_computes_them(tmp_path: Path) -> None:
     tree = three_conditions(tmp_path)
     common = ("--tree", tree.root, "--results", "exp")
-    assert "no condition has scores yet" not in cli("stage", "privacy-metrics", *common).err
+    assert "missing" not in cli("stage", "privacy-metrics", *common).out
     for scores in (tree.root / "exp").rglob("scores"):
         scores.unlink()
-    assert "no condition has scores yet: stage 5" in cli("stage", "privacy-metrics", *common).err
+    text = cli("stage", "privacy-metrics", *common).out
+    assert re.search(r"(\d+) of \1 score files missing: stage 5 computes them\n", text)

@@ -545,7 +545,9 @@ def test_edited_folders_are_kept(tmp_path: Path, file: str) -> None:
     append("x-1 x\n")(data / "libri_dev/text")
     made = make(tmp_path)
     assert "libri_dev_trials_f" in made.kept
-    assert made.notes[0].startswith(f"libri_dev_trials_f: {file} edited since it was made: kept")
+    assert made.notes[0].startswith(
+        f"libri_dev_trials_f: {file} edited since it was made, so it is kept"
+    )
     assert snapshot(data / "libri_dev_trials_f") == before
 
 
@@ -557,7 +559,7 @@ def test_built_folders_are_kept_after_their_source_is_removed(tmp_path: Path) ->
     made = make(tmp_path)
     assert made.made == []
     assert not [name for name in needs(made) if "_dev_" in name]
-    assert made.notes[0] == "libri_dev_enrolls: its sources are gone; kept"
+    assert made.notes[0] == "libri_dev_enrolls: kept, although its sources are gone"
     assert inodes(data / "libri_dev_enrolls") == before
 
 

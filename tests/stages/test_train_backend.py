@@ -102,10 +102,10 @@ def test_another_lda_dimension_trains_a_back_end_again(tree: SpeechTree) -> None
     trained(tree)
     config = lines_to(tree.root / "options.conf", ["--stage=2", "--lda-dim=3", "--nj=2"])
     run = tree.run("train-backend", "--config", config)
-    assert run.code == 0 and "1 trained" in run.out, run
+    assert run.code == 0 and "(1 new)" in run.out, run
     transform = load_backend(tree.root / OWN_BACK_END).model.transform
     assert transform is not None and transform.shape == (3, DIMENSION + 1)
-    assert "1 current" in tree.run("train-backend", "--config", config).out
+    assert "1 up to date, 1 external\n" in tree.run("train-backend", "--config", config).out
     assert trained(tree).made == [OWN]
     assert f"1 to {DIMENSION}" in tree.run("train-backend", "--lda-dim", 99).err
 

@@ -55,9 +55,9 @@ def test_scores_do_not_depend_on_the_format(
     assert tree.run("asv-scores").code == 0
     expected = {kind: path.read_bytes() for kind, path in tree.all_scores.items()}
     repacked(tree, write)
-    assert "3 made, 0 current" in tree.run("asv-scores").out  # the path is part of what was read
+    assert "3 up to date (3 new)" in tree.run("asv-scores").out  # the path is part of what was read
     assert {kind: path.read_bytes() for kind, path in tree.all_scores.items()} == expected
-    assert "0 made, 3 current" in tree.run("asv-scores").out
+    assert "3 up to date\n" in tree.run("asv-scores").out
     assert tree.run("check").code == 0
 
 
@@ -68,7 +68,7 @@ def test_changed_vectors_change_the_scores(tree: SpeechTree) -> None:
     vectors = dict(np.load(path))
     np.savez(path, **{**vectors, "s1-u0": -vectors["s1-u0"]})
     run = tree.run("asv-scores")
-    assert "1 made, 2 current" in run.out and "trial_vectors" in run.err
+    assert "3 up to date (1 new)" in run.out and "trial_vectors" in run.err
 
 
 def test_training_sets_and_back_ends_take_them(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_training_sets_and_back_ends_take_them(tmp_path: Path) -> None:
     tree.training_set("train_clean_360", MODEL)
     repacked(tree, npz)
     run = tree.run("train-backend")
-    assert (run.code, "1 trained" in run.out) == (0, True), run.err
+    assert (run.code, "(1 new)" in run.out) == (0, True), run.err
     assert tree.run("asv-scores").code == 0
 
 
@@ -86,7 +86,7 @@ def test_several_files_are_an_error_of_their_set_alone(tree: SpeechTree) -> None
     scp = tree.scp(TRIALS)
     npz(scp.parent, read_vectors(scp, tree=tree.root))
     run = refused(tree.run("asv-scores"), "xvector.scp, xvector.npz")
-    assert "2 made" in run.out and "1 failed" in run.out
+    assert "(2 new)" in run.out and " 1 of " in run.out
     with pytest.raises(PrivacyEvalError, match="expected one: xvector.scp, xvector.npz"):
         stage_of(tree).read_vectors(scp)
 

@@ -173,6 +173,8 @@ def write_figures(
         return 0, len(range(number - 1, len(captions(out)), jobs))
     if run.start_jobs is not None:
         run.start_jobs(sys.maxsize)  # their number is not known yet
+        if folder.is_current(Inputs()):
+            return len(captions(out)), 0
     entries: dict[str, dict[str, str]] = {}
     files: dict[str, list[str]] = {}
     if not is_usable("matplotlib", out):

@@ -19,7 +19,7 @@ from ...cli.inputs import (
 )
 from ...cli.jobs import run_script
 from ...cli.options import log, use_one_thread
-from ...errors import PrivacyEvalError, UsageError
+from ...errors import PrivacyEvalError, UsageError, abbreviate
 from ...options import fill
 from ...products.freshness import Outcome
 from ...protocol.protocol import ENCODERS_FOLDER, load_protocol
@@ -29,14 +29,12 @@ from ...tree.discovery import tree_suffixes
 
 _KALDI, _MCADAMS = "kaldi", "mcadams"
 
-#: Printed without `--anonymizer`.
+#: Printed where there are no anonymized data sets, and no `--anonymizer`.
 _EXPECTED = """\
-No --anonymizer: mcadams (the challenge's baseline B2), or a command of your own, as described in
+--anonymizer is mcadams (the challenge's baseline B2), or a command of your own, as described in
 local/anonymize.sh. Or run your system yourself: each anonymized set is a Kaldi data folder in
 {data} (wav.scp, utt2spk, spk2utt, spk2gender), with the list enrolls or trials of the original
 set; stage 0 lists the missing ones."""
-#: Printed instead where there are anonymized data sets.
-_THERE = "{data}: anonymized data sets with the suffixes {there}; --anonymizer would make others"
 
 
 def anonymize(arguments: argparse.Namespace) -> int:
@@ -45,9 +43,13 @@ def anonymize(arguments: argparse.Namespace) -> int:
 
     protocol, anonymizer = load_protocol(arguments.conf, base=arguments.tree), arguments.anonymizer
     if not anonymizer:
-        there = ", ".join(tree_suffixes(arguments.tree, protocol))
-        data = arguments.tree / "data"
-        print(_THERE.format(data=data, there=there) if there else _EXPECTED.format(data=data))
+        there = [f"data/*{suffix}" for suffix in tree_suffixes(arguments.tree, protocol)]
+        if there:
+            text = f"anonymized data sets: {abbreviate(there)}"
+        else:
+            print(_EXPECTED.format(data=arguments.tree / "data"))
+            text = "anonymized data sets are missing; --anonymizer makes them"
+        arguments.ending.append(text)
         return 0
     places = {place for place in (*FILES, *FOLDERS) if place in anonymizer}
     if anonymizer != _MCADAMS and places not in (set(FILES), set(FOLDERS)):
@@ -71,7 +73,7 @@ def anonymize(arguments: argparse.Namespace) -> int:
     if not any(vars(outcome).values()):
         log(f"privacy-eval: {arguments.tree / 'data'}: found no speech for any data set")
     what = "data folders" if places == set(FOLDERS) else "speakers' speech"
-    return report_outcome(arguments, outcome, what, "anonymized")
+    return report_outcome(arguments, outcome, what)
 
 
 def xvectors(arguments: argparse.Namespace) -> int:
@@ -153,7 +155,7 @@ def recognize(arguments: argparse.Namespace) -> int:
     experiment = load_experiment(arguments, warn=False)
     planned = plan_recognition(experiment, command)
     outcome = experiment.asv.access.bring_up_to_date(planned, run_settings(arguments))
-    return report_outcome(arguments, outcome, "sets of transcripts", "recognized")
+    return report_outcome(arguments, outcome, "sets of transcripts")
 
 
 def measures(arguments: argparse.Namespace) -> int:
@@ -170,7 +172,7 @@ def measures(arguments: argparse.Namespace) -> int:
         if arguments.quality or arguments.phones:
             log_notes(experiment.asv.notes)
         outcome = make_measures(experiment, fill(MeasureOptions, arguments), run)
-        code = report_outcome(arguments, outcome, "measures", "computed")
+        code = report_outcome(arguments, outcome, "measures")
     return max(code, _audits(arguments, experiment)) if arguments.audio != "false" else code
 
 
@@ -185,4 +187,4 @@ def _audits(arguments: argparse.Namespace, experiment: Experiment) -> int:
         outcome.failed = {}
         if not (outcome.made or outcome.current or outcome.notes):
             return 0
-    return report_outcome(arguments, outcome, "audits of audio", "made")
+    return report_outcome(arguments, outcome, "audits of audio")
