@@ -304,13 +304,15 @@ _CERTAIN, _UNCERTAIN, _UNTESTED = "certain", "uncertain", "untested"
 
 def _compared(ones: Sequence[Row], others: Sequence[Row]) -> str:
     """Tell whether every attack on a system certainly errs more than the best one on another: or
-    what is too few for a test. The best one is chosen of several, for which p-values are
-    corrected (Bonferroni)."""
+    what is too few for a test. If several attacks may be the best one, p-values are corrected for
+    the choice (Bonferroni)."""
     best, lowest = best_attack(others), min(ones, key=percent)
     if best is None or not is_paired(lowest, best):
         return _UNTESTED
     tests = [difference(one, best, named="") for one in ones if is_paired(one, best)]
-    is_certain = all(t["better"] and t["p"] * len(others) < 1 - LEVEL for t in tests)
+    worse = [difference(one, best, named="")["better"] for one in others if is_paired(one, best)]
+    level = (1 - LEVEL) / (len(others) - sum(worse))
+    is_certain = all(t["better"] and t["p"] < level for t in tests)
     return tests[0]["too_few"] or (_CERTAIN if is_certain else _UNCERTAIN)
 
 

@@ -140,7 +140,7 @@ def test_the_report_has_a_section(evaluated: tuple[Path, Run], tmp_path: Path) -
     assert "<h2>Subjective evaluation</h2>" in page
     for name in ("subjective_tests_similarity", "objective_subjective", "subjective_evaluators"):
         assert f'<table id="tab-{name}">' in page
-    assert page.count("<img ") == 11
+    assert page.count("<img ") == 5 and page.count("DET curves of normalized ratings") >= 6
     assert "36 evaluators, 2 systems" in page
 
 

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from support import B1, B2, imported, scored
 
 from privacy_eval.metrics import METRICS
+from privacy_eval.metrics.confidence import BootstrapReplicates
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
@@ -22,6 +24,7 @@ from privacy_eval.report.answer import (
     described,
 )
 from privacy_eval.report.first_screen import front
+from privacy_eval.results.measurements import Row
 from privacy_eval.results.records import Results, merge
 
 MINE = imported(B1, system="one")
@@ -34,9 +37,46 @@ def data_of(results: Results) -> ReportData:
 
 def with_tests(patch: pytest.MonkeyPatch, **differ: Any) -> None:
     """All two EERs were compared by a test."""
-    found = {"p": 0.001, "better": True, "too_few": "", **differ}
+
+    def compared(one: Row, other: Row, named: str) -> Row:
+        found = {"p": 0.001, "better": True, "too_few": "", **differ}
+        return {**found, "better": one is not other and found["better"]}
+
     patch.setattr(answer, "is_paired", lambda one, other: True)
-    patch.setattr(answer, "difference", lambda one, other, named: found)
+    patch.setattr(answer, "difference", compared)
+
+
+def attacks_of(
+    *eers: float, noise: float = 0.01, size: int = 1000, design: str = "one"
+) -> list[Row]:
+    """Attacks on a system, the lowest EER the best; their replicates differ by own draws."""
+    rows = []
+    for number, eer in enumerate(eers):
+        drawn = eer + 0.01 * np.random.default_rng(number + int(1e4 * eer)).standard_normal(size)
+        replicates = BootstrapReplicates({"eer": drawn}, 40, design, 0)
+        row = {"metric": "eer", "of_present": eer, "replicates": replicates}
+        rows.append({**row, "is_best": eer == min(eers)})
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("ones", "others", "found"),
+    [
+        (attacks_of(0.4, 0.45), attacks_of(0.3, 0.4), "certain"),
+        (attacks_of(0.31, 0.45), attacks_of(0.3, 0.4), "uncertain"),
+        (attacks_of(0.337, 0.45), attacks_of(0.3, 0.4), "certain"),
+        # Another attack may be the best one: the choice is corrected for.
+        (attacks_of(0.337, 0.45), attacks_of(0.3, 0.302, 0.303, 0.304), "uncertain"),
+        # A test on the best attack alone would say nothing of the other one.
+        (attacks_of(0.4, 0.29), attacks_of(0.3, 0.4), "uncertain"),
+        (attacks_of(0.4), attacks_of(0.3, design="another"), "untested"),
+        (attacks_of(0.4, size=20), attacks_of(0.3, size=20), "replicates"),
+    ],
+)
+def test_a_system_is_better_if_all_attacks_on_it_err_more(
+    ones: list[Row], others: list[Row], found: str
+) -> None:
+    assert answer._compared(ones, others) == found
 
 
 def words_and_numbers(sentence: str) -> tuple[int, int]:
@@ -49,7 +89,6 @@ def words_and_numbers(sentence: str) -> tuple[int, int]:
     [
         ({}, "certainly protects better than"),
         ({"better": False}, "is certainly better"),
-        ({"p": 0.03}, "is certainly better"),
         ({"too_few": "speakers"}, "Too few speakers to compare"),
     ],
 )
