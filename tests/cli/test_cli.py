@@ -410,14 +410,17 @@ def test_a_stage_that_cannot_begin_ends_those_of_its_number(
         assert ran == ["similarity", "identification"]
 
 
-def test_stages_of_a_number_go_on_after_one_whose_jobs_did_all(
+def test_stages_of_a_number_go_on_unless_jobs_end_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
 
     def stage(arguments: argparse.Namespace) -> int:
         ran.append(arguments.verb)
-        raise SystemExit(ends.get(arguments.verb, 0))
+        code = ends.get(arguments.verb, 0)
+        if code > 1:  # that of jobs
+            raise SystemExit(code)
+        return code
 
     for name in ("recognize", "privacy_metrics", "measures"):
         monkeypatch.setattr(stage_runs, name, stage, raising=False)
@@ -515,7 +518,7 @@ def test_bad_input_of_evaluate(tmp_path: Path, case: str) -> None:
     failed = 3 if BAD[case][1] else 1  # all conditions use the original key
     assert run.code == 1 and f" {failed} of 3 failed" in run.out
     assert (f": {3 - failed} up to date" in run.out) == (failed < 3)
-    assert run.err.startswith(f"now {name}: ")
+    assert f"now {name}" in run.err
     assert re.search(message, run.err, flags=re.M), run.err
     assert not [p for p in snapshot(tree.root) if p.startswith("out/") and f"/{name}." in p]
     refused(cli("stage", "collect", *common), f"now {name}")
