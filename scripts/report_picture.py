@@ -13,7 +13,7 @@ from pathlib import Path
 
 from PIL import Image
 
-WINDOW, PART = "1400,700", (215, 8, 1385, 505)
+WINDOW, PART = "1400,700", (215, 8, 1385, 552)
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
         ]
         subprocess.run(["chromium", *options, page], check=True, capture_output=True)
         picture = Image.open(screen).convert("RGB").crop(PART)
-    picture.quantize(128, dither=Image.Dither.NONE).save(arguments.out, optimize=True)
+    picture.quantize(128, Image.Quantize.MAXCOVERAGE).save(arguments.out, optimize=True)
 
 
 if __name__ == "__main__":
