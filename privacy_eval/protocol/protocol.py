@@ -848,6 +848,9 @@ def _check_entries(protocol: Protocol) -> None:
     weights = [*(d.weight for d in p.data_sets), *(d.weight for d in decoded)]
     for weight in [*weights, *p.gender_weights.values()]:
         _need(0 <= weight < math.inf, f"weights must be finite and not negative, not {weight}")
+    for gender in p.gender_weights:
+        remedy = f"expected {', '.join(p.genders)}; rename it, or add it to genders"
+        _need(gender in p.genders, f"gender_weights: unknown gender {gender!r}: {remedy}")
     ids, attacks = [d.id for d in p.data_sets], [a.id for a in p.attack_models]
     for kind, names in (
         ("data set", ids),
@@ -861,7 +864,8 @@ def _check_entries(protocol: Protocol) -> None:
         _need(len(set(names)) == len(names), f"duplicate {kind}: {sorted(names)}")
     _need(
         sorted(p.table_rows) == sorted(ids),
-        f"table_rows must name every data set once ({', '.join(ids)})",
+        f"table_rows must name every data set once ({', '.join(ids)}), not "
+        f"{', '.join(p.table_rows)}; adapt data_folders and recognition, too",
     )
     speech = [word for c in p.comparisons for word in (c.enrollment, c.trial)]
     speech += [word for a in p.attack_models for word in (a.enrollment, a.trial, a.asv_model)]
