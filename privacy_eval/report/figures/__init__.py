@@ -269,8 +269,7 @@ def figure_folder(
 
 def figures_source(sources: ReportSources, **options: object) -> dict[str, object]:
     """Return all inputs of the figures of results, with the options of `all_figures`."""
-    added = sorted(of_wings("figures"))
-    return {**sources.subject(), **options, **({"wings": added} if added else {})}
+    return {**sources.subject(), **options, "kinds": [kind.name for kind in kinds()]}
 
 
 def drawn_from(folder: Path) -> Mapping[str, Any]:

@@ -229,10 +229,12 @@ def test_new_kinds_need_one_file_and_one_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "toy.py").write_text(TOY)
+    before = figures_source(ReportData(Results(CONFIG)).sources, conventional=False)
     monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
     monkeypatch.setattr(figures, "KINDS", (*figures.KINDS, FigureKind("toy", "Toys")))
     data, out = ReportData(Results(CONFIG)), tmp_path / "figures"
     drawn_from = figures_source(data.sources, conventional=False)
+    assert drawn_from != before
     assert write_figures(all_figures(data), out, drawn_from=drawn_from) == (1, 0)
     assert {p.suffix for p in out.glob("toy_plot.*")} == {".png", ".pdf"}
     _, sections, _ = report_sections(data, figures=out)
