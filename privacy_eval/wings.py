@@ -151,7 +151,7 @@ def of_wings(kind: str, core: Collection[str] = ()) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for wing in installed():
-        for name, entry in getattr(wing, kind).items():
+        for name, entry in _added(wing, kind):
             if name in core or name in found:
                 of = "the core" if name in core else f"wing {owner(kind, name)}"
                 raise PrivacyEvalError(f"wing {wing.name}: {kind}: {of} has {name!r}; rename it")
@@ -164,7 +164,13 @@ def of_wings(kind: str, core: Collection[str] = ()) -> dict[str, Any]:
 
 def owner(kind: str, name: str) -> str:
     """Return the first wing that adds something of a kind."""
-    return next(wing.name for wing in installed() if name in getattr(wing, kind))
+    return next(wing.name for wing in installed() if name in dict(_added(wing, kind)))
+
+
+def _added(wing: Wing, kind: str) -> list[tuple[str, Any]]:
+    """List what a wing adds of a kind; a stage's name may have hyphens, as its command has."""
+    named = getattr(wing, kind).items()
+    return [(n.replace("-", "_") if kind == "stages" else n, of) for n, of in named]
 
 
 def referred(reference: Reference) -> Any:
