@@ -85,7 +85,10 @@ _po_find() {
             return 0
         fi
     done
-    _po_fail "unknown option $1"
+    case " ${_po_names[*]} " in
+        *" set "*) _po_fail "unknown option $1; options of wings: --set NAME=VALUE" ;;
+        *) _po_fail "unknown option $1" ;;
+    esac
 }
 
 while [ $# -gt 0 ]; do

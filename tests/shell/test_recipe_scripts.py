@@ -132,6 +132,8 @@ def test_help_lists_the_options(name: str, recipe: Recipe) -> None:
 @pytest.mark.parametrize("name", OPTIONS)
 def test_bad_usage(recipe: Recipe, name: str) -> None:
     refused(recipe.run("--recipe", "/tmp", name=name), "unknown option --recipe", code=2)
+    remedy = "--set NAME=VALUE" if "set" in OPTIONS[name] else "--help"
+    refused(recipe.run("--above", "5", name=name), remedy, code=2)
     refused(recipe.run("word", name=name), "unexpected argument 'word'", code=2)
 
 
