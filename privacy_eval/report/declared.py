@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from ..errors import PrivacyEvalError, counted, known_names, printable
+from ..errors import PrivacyEvalError, counted, known_names, located, printable
 from ..io.files import read_text
 from ..io.schema import from_plain
 from ..io.yaml_text import parse_yaml
@@ -45,7 +45,7 @@ from ..results.measurements import (
     metric_of,
 )
 from ..wings import OR_ABSENT
-from .notes import caveat_notes, evaluated_note, interval_notes
+from .notes import averaged_text, blank_notes, caveat_notes, evaluated_note, interval_notes
 from .table import SIDE_BY_SIDE, Column, Key, Table, nonempty
 
 
@@ -130,6 +130,9 @@ class Declared:
         In cells that nothing is known of; "" of splits.
     turned : bool
         As of `Table`; rows by attack model always are.
+    mean : bool
+        Of the challenge's own attacker the means of scores' metrics over data sets and genders, by
+        the protocol's weights; in blocks of splits by default.
     """
 
     name: str
@@ -150,6 +153,7 @@ class Declared:
     intervals: bool = True
     blank: str = NOT_AVAILABLE
     turned: bool = False
+    mean: bool = False
 
 
 #: What captions may have in braces.
@@ -193,6 +197,9 @@ def _check(entry: Declared, where: str) -> None:
             if name not in known:
                 expected = known_names(name, known) + OR_ABSENT
                 raise PrivacyEvalError(f"{where}: {printable(name)}: {expected}")
+    of_means = ("system", "split", "attack", "attack_model", "metric")
+    if entry.mean and not {*entry.rows, *entry.blocks} <= {*of_means}:
+        raise PrivacyEvalError(f"{where}: mean: expected rows and blocks of {', '.join(of_means)}")
     for name in ("data_set", "system") if entry.layout else ():
         if name not in (*entry.blocks, *entry.rows):
             raise PrivacyEvalError(f"{where}: layout: blocks or rows must have {name}")
@@ -218,6 +225,8 @@ def _check_rows(entry: Declared, where: str) -> None:
     """Refuse what identifies rows but would be in no column."""
     shown = {n for c in entry.columns for n in c.show.split("/")}
     for name in entry.rows:
+        if name in _KEYS and name in shown and not entry.layout:
+            raise PrivacyEvalError(f"{where}: columns: show: {name}: rows has this column already")
         if name not in (*_KEYS, *shown) and not (entry.layout and name == "data_set"):
             raise PrivacyEvalError(
                 f"{where}: rows: {name}: expected {', '.join(_KEYS)}, or what a column shows"
@@ -236,8 +245,11 @@ def entry_of(name: str, file: str = "systems") -> Declared:
 
 def tables_of_ones_own(data: ReportData) -> list[Table]:
     """Return the tables of the entries of `--tables`, over all systems."""
-    entries = (entry for path in data.sources.tables for entry in read_entries(path))
-    tables = declared_tables(data, entries, ", ".join(data.results.systems))
+    tables: list[Table] = []
+    for path in data.sources.tables:
+        entries = read_entries(path)
+        with located(path):
+            tables += declared_tables(data, entries, ", ".join(data.results.systems), distinct=True)
     return [
         replace(t, front=True, section=t.section or SIDE_BY_SIDE, title=t.title or t.name)
         for t in tables
@@ -253,6 +265,8 @@ def declared_tables(
     entries: Iterable[Declared],
     title: str,
     parts: Mapping[str, Callable[[Measurements, ReportData], Part]] = MappingProxyType({}),
+    *,
+    distinct: bool = False,
 ) -> Iterator[Table]:
     """Yield the tables of entries that have rows, such as those of one results folder of a system,
     in the protocol's variant.
@@ -261,11 +275,13 @@ def declared_tables(
     ----------
     parts : mapping
         What some entries, by their names, make of the rows that they select.
+    distinct : bool
+        Refuse lines that look alike.
     """
     measurements = data.measurements.in_variant(data.protocol.variant)
     for entry in entries:
-        whole = _under(data.protocol, entry) if entry.layout else entry
-        rows = _selected(measurements, whole)
+        whole = _under(data.protocol, entry) if entry.layout or entry.mean else entry
+        rows = _selected(_means(data) if entry.mean else measurements, whole)
         for number, value in enumerate(_each(data, entry, rows)):
             of_value = rows.select(**{entry.each: value}) if entry.each else rows
             columns = " / ".join(of_value.values("group_by"))
@@ -278,9 +294,26 @@ def declared_tables(
             if entry.name in parts:
                 of_value, more, notes = parts[entry.name](of_value, data)
                 words |= more
-            table = _Rendering(data, whole, of_value, words).table(notes)
+            if entry.mean:
+                of_means = ((f"{r['system']} {r['attack_model']}", r) for r in of_value)
+                notes = [averaged_text(data.protocol).capitalize(), *blank_notes(of_means)]
+            table = _Rendering(data, whole, of_value, words, distinct).table(notes)
             if table.groups:
                 yield table
+
+
+def _means(data: ReportData) -> Measurements:
+    """Return the means of every system under every attack model."""
+    return Measurements.of(
+        {name: mean[name] for name in ("metric", "split", "value", "low", "high")}
+        | {"system": system, "name": system, "attack_model": attack["model"].id}
+        | {"parts": len(mean["parts"])}
+        | dict.fromkeys(("why_blank", "withheld"), mean["why_blank"])
+        for system, attacks in data.attacks.items()
+        for attack in attacks
+        for mean in attack["means"].values()
+        if mean["parts"]
+    )
 
 
 def _under(protocol: Protocol, entry: Declared) -> Declared:
@@ -366,6 +399,7 @@ class _Rendering:
     entry: Declared
     rows: Measurements
     words: Mapping[str, str]
+    distinct: bool = False
 
     def table(self, notes: Sequence[str] = ()) -> Table:
         """Make the table, which has no groups if it would be too wide."""
@@ -403,7 +437,7 @@ class _Rendering:
         fits = all(len(self._pivoted(c)) <= c.most for c in entry.columns if c.pivot)
         shown = self.rows if fits else Measurements.of([])
         blocks: dict[Key, list[Key]] = {}
-        bold = set()
+        bold, seen = set(), dict[Key, Row]()
         for block, of in self._lines(shown):
             cells = [(by, _own(by, value, of)) for _, by, value in columns]
             texts = [self._cell(*cell) for cell in cells]
@@ -411,7 +445,15 @@ class _Rendering:
                 number = sum(map(len, blocks.values()))
                 low = (i for i, cell in enumerate(cells, len(heads)) if _is_bold(*cell))
                 bold |= {(number, i) for i in low}
-                identity = (t for key in keys for t in _identity(key, of[0], self._protocol))
+                identity = [t for key in keys for t in _identity(key, of[0], self._protocol)]
+                if self.distinct:
+                    told = (
+                        t for t, c in zip(texts, cells, strict=True) if c[0].show in CIRCUMSTANCES
+                    )
+                    line = (block[0] if entry.headings else "", *identity, *told)
+                    self._check_alike([seen.setdefault(line, of[0]), of[0]])
+                    for by, of_cell in cells:
+                        self._check_alike(of_cell[: 1 if by.show or by.at else None])
                 blocks.setdefault(block, []).append((*identity, *texts))
         titles = [entry.headings.get(block[0], block[0]) for block in blocks if entry.headings]
         return Table(
@@ -422,6 +464,15 @@ class _Rendering:
             headings=tuple(map(Label, titles)),
             bold=frozenset(bold),
         )
+
+    def _check_alike(self, rows: Sequence[Row]) -> None:
+        """Refuse rows that a reader takes for one, and name what tells them apart."""
+        pivots = {shown.pivot for shown in self.entry.columns}
+        differ = (n for n in (*CIRCUMSTANCES, "metric") if len({r.get(n) for r in rows}) > 1)
+        names = dict.fromkeys(_IN_ROWS.get(name, name) for name in differ if name not in pivots)
+        if apart := " or ".join([n for n in names if n in _KEYS] or names):
+            remedy = f"add {apart} to rows, or select one value"
+            raise PrivacyEvalError(f"table {self.entry.name}: two lines look alike: {remedy}")
 
     def _by_split(self) -> Table:
         """Make a numbered row for all that may identify one, but for data sets and pairs of speech
@@ -532,7 +583,7 @@ class _Rendering:
     def _lines(self, rows: Measurements) -> Iterator[tuple[Key, list[Row]]]:
         """Yield the rows of each line by what identifies it, block by block: those that the entry
         names, or trial sets in the order of the protocol."""
-        data, blocks = self.data, self.entry.blocks
+        data, blocks = self.data, self.entry.blocks or ("split",) * self.entry.mean
         names = blocks or (("split", "data_set", "gender") if data else ())
         groups: dict[Key, dict[Key, list[Row]]] = {}
         of_set = ("results_folder", "name", "attacker", "language_model", "asr_model")
@@ -765,6 +816,10 @@ def _attack(row: Row, protocol: Protocol) -> Key:
 def _decoded_set(row: Row, protocol: Protocol) -> Key:
     (of_set,) = (d for d in protocol.recognition.data_sets if d.id == row["data_set"])
     return (of_set.row_name(row["split"]),)
+
+
+#: What `rows` has in place of a circumstance.
+_IN_ROWS = dict.fromkeys(("data_set", "split", "gender"), "trial_set") | {"attack_model": "attack"}
 
 
 def _circumstance(key: str) -> str:

@@ -24,6 +24,9 @@ ENTRY = """
 """
 
 
+ALSO = "rows: [trial_set, system]\n  columns:\n    - {title: Of, show: system}"
+
+
 @pytest.fixture(scope="module", name="files")
 def _files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("results")
@@ -79,6 +82,11 @@ def test_a_changed_file_of_tables_makes_them_anew(files: list[Path], tmp_path: P
         ("rows: [trial_set]", "rows: [data_set]\n  layout: splits", "layout: .*system"),
         ("name: both", "name: '../both'", "expected letters"),
         ("caption:", "captions:", "caption"),
+        ("rows: [trial_set]\n  columns:", ALSO, "columns: show: system: rows has"),
+        ("attack_model: [ignorant], ", "", "table both: two lines look alike: add attack to rows"),
+        ("rows: [trial_set]", "rows: [system]", "look alike: add trial_set to rows"),
+        ("pivot: system}", "decimals: 1}", "look alike: add system to rows"),
+        ("rows:", "mean: true\n  rows:", "mean: expected rows and blocks of system, split"),
     ],
 )
 def test_what_no_table_can_have_is_refused(
@@ -89,6 +97,38 @@ def test_what_no_table_can_have_is_refused(
     run = cli("tables", "--results", *files, "--tables", own, "--out", tmp_path / "t")
     assert run.code == 1 and str(own) in run.err and re.search(message, run.err), run.err
     assert not (tmp_path / "t").exists()
+
+
+MEANS = """
+- name: means
+  caption: "Means of {system}."
+  mean: true
+  select: {metric: [eer], split: [test]}
+  rows: [attack]
+  columns: [{title: '{}', metric: eer, pivot: system}]
+"""
+
+
+def test_means_have_the_weights_of_the_protocol(files: list[Path], tmp_path: Path) -> None:
+    own = lines_to(tmp_path / "own.yaml", [MEANS])
+    data = read_report_data(ReportSources(paths=tuple(files), tables=(own,)))
+    (table,) = tables_of_ones_own(data)
+    assert [column.title for column in table.columns] == ["Attack model", "B1", "B2"]
+    assert any("weights" in note for note in table.notes)
+    weights = {of.id: of.weight for of in data.protocol.data_sets}
+    shown = {row[0]: row[1:] for row in table.rows}
+    for number, (system, path) in enumerate((("B1", B1), ("B2", B2))):
+        for model in data.protocol.attack_models:
+            records = [
+                r
+                for r in imported(path, system=system).verification
+                if (r.condition.split, r.condition.attack_model) == ("test", model.id)
+            ]
+            of = [(weights[r.condition.data_set], r.values("challenge")["eer"]) for r in records]
+            if of:
+                mean = sum(w * value for w, value in of) / sum(w for w, _ in of)
+                assert shown[model.title][number] == f"{100 * mean:.2f}"
+            assert bool(of) == (model.title in shown)
 
 
 def test_bundled_entries_are_read_and_without_rows_there_is_no_table() -> None:
