@@ -286,8 +286,8 @@ def answer_sentence(data: ReportData) -> str:
         if {found, by_average} <= {_CERTAIN, _UNTESTED}:
             how = "is certainly" if found == by_average == _CERTAIN else "seems"
             return (
-                f"It depends: against its best attack, {first} {how} better ({of_first}, "
-                f"{second} {of_second}); against the {average.phrase} one, {second} is."
+                f"It depends: each against its best attack, {first} {how} better ({of_first}, "
+                f"{second} {of_second}), {second} against the {average.phrase} one."
             )
     few = data.most_speakers is not None and data.most_speakers < LEAST_SPEAKERS
     how = "protected these speakers" if few else "certainly protects"
