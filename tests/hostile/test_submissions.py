@@ -262,7 +262,7 @@ def test_untrusted_input_is_refused(name: str, tree: Path, tmp_path: Path) -> No
     assert sorted(p.name for p in tmp_path.iterdir()) == ["tree"]
     assert not [p for p in tree.rglob("*") if p.name.endswith(".tmp") or p.name == "pwned"]
     if name in EVALUATION:
-        assert "failed" in done.err.splitlines()[-1]
+        assert "failed" in done.out.splitlines()[-1]
         others = {p.name for p in (tree / "exp/privacy_eval/records/anon").glob("ASV*.json")}
         assert len(others) == 3
 
