@@ -171,7 +171,12 @@ def answer_picture(data: ReportData, named: Mapping[str, Mapping[str, str]]) -> 
         for title, number in number_of.items()
     ]
     if any(interval_of(row) for row in every):
-        legend.append(tag("li", tag("small", "large: best attack; lines: 95 % intervals")))
+        legend.append(
+            tag(
+                "li",
+                tag("small", "large: best attack; lines: 95 % intervals; certain: paired test"),
+            )
+        )
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body), class_="picture")
     dense = " dense" * (len(rows) > _MOST_WIDE)
     return tag("div", tag("ul", *legend, class_="attacks"), table, class_=f"answer{dense}")
