@@ -60,9 +60,9 @@ def test_a_table_of_ones_own_is_in_files_on_stdout_and_in_the_report(
 def test_a_changed_file_of_tables_makes_them_anew(files: list[Path], tmp_path: Path) -> None:
     own = lines_to(tmp_path / "own.yaml", [ENTRY])
     run = ("tables", "--results", *files, "--tables", own, "--out", tmp_path / "t")
-    assert "current" not in cli(*run).out and "current" in cli(*run).out
+    assert "up to date" not in cli(*run).out and "up to date" in cli(*run).out
     own.write_text(ENTRY.replace("ignorant", "lazy-informed"))
-    assert "current" not in cli(*run).out
+    assert "up to date" not in cli(*run).out
 
 
 @pytest.mark.parametrize(
