@@ -177,6 +177,8 @@ def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
 
 def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
     """Yield what the strongest attacks reach, what it rests on, and what is unknown."""
+    if data.protocol.is_simulated:
+        yield "The data are simulated: they are no evidence about real speech."
     for system in data.results.systems:
         found = [(one, rates) for one, rates in _identified(data) if one["system"] == system]
         if found:

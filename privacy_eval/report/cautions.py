@@ -41,6 +41,9 @@ _SENTENCES = {
     STATED: "Imported intervals are over trials: evaluate the scores for those over speakers.",
 }
 
+#: Caveats of miss rates at rare false alarms, which reports do not show.
+_OF_RARE_ERRORS = {key for key in CAVEATS if key.startswith("few_nontargets")}
+
 
 def front_cautions(data: ReportData) -> Iterator[str]:
     """Yield the cautions, the gravest first."""
@@ -76,7 +79,7 @@ def front_cautions(data: ReportData) -> Iterator[str]:
         pseudo_voice(facts) for s in results.systems if (facts := voices_of(results, s)) is not None
     }
     if len(looks) > 1:
-        yield "Systems assign new voices in different ways: compare systems that assign them alike."
+        yield ("Systems assign new voices in different ways: evaluate them alike, then compare.")
     if network_notes(results):
         yield "The encoder is not the challenge's: do not compare these EERs with published ones."
     if data.unsigned:
@@ -88,9 +91,9 @@ def front_cautions(data: ReportData) -> Iterator[str]:
     where = '"The answer in detail" of the report says which.'
     if data.gaps or results.not_evaluated:
         yield f"Some values are missing: {where}"
-    others = {key for key in found & CAVEATS.keys() - {*_SENTENCES} if not CAVEATS[key].ranked}
-    words = (CAVEATS[key].word.replace("nontargets", "trials") for key in others)
-    if why := ", ".join(sorted({word.replace("targets", "trials") for word in words})):
+    others = (CAVEATS[key] for key in found & CAVEATS.keys() - {*_SENTENCES, *_OF_RARE_ERRORS})
+    words = {caveat.word.replace("targets", "trials") for caveat in others if not caveat.ranked}
+    if why := ", ".join(sorted(words)):
         yield f"Some values are not shown ({why}): {where}"
     if data.cells.not_comparable and len(looks) <= 1:
         yield f"Some values must not be compared: {where}"

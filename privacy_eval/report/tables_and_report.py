@@ -225,6 +225,8 @@ def report_product(
         front, sections, remarks = report_sections(data, figures=figures, inserted=inserted)
         begin(2, 3, f"{out.name}: the page")
         title = publication.title or f"{data.protocol.title}: evaluation of voice anonymization"
+        if publication.title and data.protocol.is_simulated:
+            title += " (simulated data)"
         content = {out: report_page(title, sections, publication.front(front)).encode()}
         if publication.public:
             content[beside[0]] = answer_json(data, title, front.cautions).encode()
