@@ -255,7 +255,7 @@ show_failures() {
     lines=${lines//"${tree%/}/"/}
     log "Done, but $(wc -l <<<"$lines") failed, so averages that need them are blank. Mend these, and run" \
         "the recipe again; --allow-missing averages what is there. All messages: $out/failed"
-    sed -e 's/^/    /' -e 10q <<<"$lines" | cut -c 1-300 >&2
+    sed -E -e 's/^/    /' -e '/^.{301}/s/^(.{1,300}) .*/\1 .../' -e 10q <<<"$lines" >&2
 }
 
 # Ends with the main results, and where everything is.

@@ -57,7 +57,12 @@ class Remedies:
 
     def of_inputs(self, missing: Sequence[MissingInput], suffix: str) -> str:
         """Name missing inputs, and what creates each."""
-        texts = (f"{error.kind} ({self.source(error, suffix)})" for error in missing)
+
+        def what(error: MissingInput) -> str:
+            of_anonymized = error.kind == VECTORS and suffix and error.name.endswith(suffix)
+            return f"anonymized {error.kind}" if of_anonymized else error.kind
+
+        texts = (f"{what(error)} ({self.source(error, suffix)})" for error in missing)
         return f"needs {', '.join(dict.fromkeys(texts))}" if missing else ""
 
     def source(self, error: MissingInput, suffix: str) -> str:
@@ -228,7 +233,8 @@ class Report:
         cells = []
         previous = None
         for row in self.rows(details=details):
-            place = f"; see {row.file.removeprefix(f'{tree}/')}" if row.file else ""
+            first = "see" if os.path.lexists(row.file or "") else "first:"
+            place = f"; {first} {row.file.removeprefix(f'{tree}/')}" if row.file else ""
             place += f":{row.line}" if row.line else ""
             number = f"{row.conditions}/{row.expected}" if row.team else ""
             about = (row.team or "(tree)", number, row.status)
@@ -261,7 +267,7 @@ class Report:
         if missing:
             some = f"{creatable} of " * (creatable < len(missing))
             source = f"{stages('asv_scores')} computes {some}them"
-            source = source if creatable else "the table says what makes them"
+            source = source if creatable else "see above what makes them"
             text += f"; {len(missing)} of {expected} score files missing: {source}"
         return text + (f"; {counted(warnings, 'warning')}" if warnings else "")
 
@@ -279,5 +285,5 @@ def _text(findings: Iterable[Finding], details: bool) -> str:
     shown = items[:_ITEMS]
     while len(shown) > 1 and sum(map(len, shown)) > _LENGTH:
         shown.pop()
-    more = "; ..." if len(shown) < len(items) else ""
+    more = f"; {len(items) - len(shown)} more (--details lists all)" * (len(shown) < len(items))
     return f"{first.problem} ({len(items)}): {'; '.join(shown)}{more}{remedy}"

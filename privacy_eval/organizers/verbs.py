@@ -84,9 +84,13 @@ def run_check(arguments: argparse.Namespace) -> int:
     else:
         print(
             f"protocol: {protocol.title} ({protocol.name}); tree: {access.tree}; "
-            f"results: {access.results}"
+            f"scores: {access.results}"
         )
-        print("\n".join(report.lines(access.tree, details=arguments.details)))
+        places = (access.tree / "data", access.results)
+        if arguments.details or protocol.has_own_scoring or any(place.exists() for place in places):
+            print("\n".join(report.lines(access.tree, details=arguments.details)))
+        else:
+            print("nothing is here yet: get data/ and exp/models/ (stage 1 says where)")
         if arguments.quick:
             print("score files were not read (--quick)")
         arguments.ending.append(report.summary())
