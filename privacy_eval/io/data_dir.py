@@ -366,8 +366,9 @@ def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
         elif having:
             present = ", ".join(s.path.name for s in having)
             missing = ", ".join(s.path.name for s in sources if s not in having)
-            remedy = "restore it, then run this stage again"
-            notes.append(f"has no {name}: missing in {missing}, there in {present}; {remedy}")
+            notes.append(
+                f"has no {name}: missing in {missing}, but in {present}: restore it, run again"
+            )
     combined = sources[0].path.parent / " + ".join(s.path.name for s in sources)
     files = {**_files(tables), **lists}
     return NewDataDir(files, (*notes, *_check(tables, lambda name: f"{combined}: {name}")))

@@ -374,7 +374,7 @@ def parse_scores(field: Column, path: Path) -> NDArray[np.float64]:
         row = int(bad[0])
         raise PrivacyEvalError(
             f"{path}:{field.line(row)}: expected a finite decimal number as score, "
-            f"found {field.text(row)!r} ({counted(bad.size, 'such line')})"
+            f"found {field.text(row)!r} ({counted(bad.size, 'such line')} to correct)"
             + _SWAPPED
             * (field.text(row) in ("target", "nontarget"))
         )

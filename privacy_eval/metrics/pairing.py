@@ -359,10 +359,8 @@ def _mismatch(
         hint = hint.removesuffix(ALLOW_MISSING).rstrip("; ")
     elif not extra and rows[1].max() < missing[0]:
         lines.append("  the scores end early, as in a truncated file; copy it again:")
-    for what, other, of, left in (
-        ("trial", "score", trials, missing),
-        ("score", "trial", scores, extra),
-    ):
+    sides = ("trial", "score", trials, missing), ("score", "trial", scores, extra)
+    for what, other, of, left in sides:
         if left:
             said = f"{counted(len(left), what)} without a {other}"
             lines.append(f"  {said} (first at {of.where(left[0])}): {of.quote(left)}")

@@ -57,12 +57,10 @@ class Remedies:
 
     def of_inputs(self, missing: Sequence[MissingInput], suffix: str) -> str:
         """Name missing inputs, and what creates each."""
-
-        def what(error: MissingInput) -> str:
-            of_anonymized = error.kind == VECTORS and suffix and error.name.endswith(suffix)
-            return f"anonymized {error.kind}" if of_anonymized else error.kind
-
-        texts = (f"{what(error)} ({self.source(error, suffix)})" for error in missing)
+        texts = []
+        for error in missing:
+            new = error.kind == VECTORS and suffix and error.name.endswith(suffix)
+            texts.append(f"{'anonymized ' * bool(new)}{error.kind} ({self.source(error, suffix)})")
         return f"needs {', '.join(dict.fromkeys(texts))}" if missing else ""
 
     def source(self, error: MissingInput, suffix: str) -> str:
@@ -233,8 +231,7 @@ class Report:
         cells = []
         previous = None
         for row in self.rows(details=details):
-            first = "see" if os.path.lexists(row.file or "") else "first:"
-            place = f"; {first} {row.file.removeprefix(f'{tree}/')}" if row.file else ""
+            place = f"; first: {row.file.removeprefix(f'{tree}/')}" if row.file else ""
             place += f":{row.line}" if row.line else ""
             number = f"{row.conditions}/{row.expected}" if row.team else ""
             about = (row.team or "(tree)", number, row.status)

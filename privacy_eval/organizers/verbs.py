@@ -86,11 +86,10 @@ def run_check(arguments: argparse.Namespace) -> int:
             f"protocol: {protocol.title} ({protocol.name}); tree: {access.tree}; "
             f"scores: {access.results}"
         )
-        places = (access.tree / "data", access.results)
-        if arguments.details or protocol.has_own_scoring or any(place.exists() for place in places):
-            print("\n".join(report.lines(access.tree, details=arguments.details)))
-        else:
-            print("nothing is here yet: get data/ and exp/models/ (stage 1 says where)")
+        lines = report.lines(access.tree, details=arguments.details)
+        if not ((access.tree / "data").exists() or access.results.exists() or arguments.details):
+            lines = ["nothing is here yet: get data and models first (stage 1 says where)"]
+        print("\n".join(lines))
         if arguments.quick:
             print("score files were not read (--quick)")
         arguments.ending.append(report.summary())

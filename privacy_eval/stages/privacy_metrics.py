@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ChangedError, PrivacyEvalError
+from ..errors import PrivacyEvalError
 from ..io.files import Inputs, Loaded, check_inside, file_names, outside_message, relative
 from ..io.names import tell_sessions
 from ..io.score_formats import line_limit
@@ -48,7 +48,6 @@ from ..wings import provided
 from .access import EXTRACTOR_ROLE
 from .attackers import ENROLLED_WORDS, RECOGNIZED, SPOKEN
 from .options import MetricOptions
-from .recipe import stage_number
 from .records import grouped_trials, label_sources, labels_in_tree, note_of, without_group
 
 if TYPE_CHECKING:
@@ -317,7 +316,7 @@ class _ConditionRecord:
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
         from ..io.files import OPEN_END
-        from ..io.scores import read_trials
+        from ..io.scores import read_scores, read_trials
         from ..metrics import (
             CAVEATS,
             bengio_mariethoz_interval,
@@ -329,10 +328,10 @@ class _ConditionRecord:
         from ..results.records import Record
 
         paired = pair(
-            _read_scores(inputs.load(paths["scores"])),
+            read_scores(inputs.load(paths["scores"]), format="kaldi"),
             read_trials(inputs.load(paths["trials"]), format="kaldi"),
             allow_missing=self.options.allow_missing,
-            hint=f"{_MEND}; {ALLOW_MISSING}",
+            hint=f"correct the scores, or delete them and run stage 5 again; {ALLOW_MISSING}",
             ids=self.options.ids,
         )
         utt2spk = inputs.load(paths["utt2spk"]) if "utt2spk" in paths else self.utt2spk
@@ -437,25 +436,6 @@ class _ConditionRecord:
         remarks = () if made is None else made.remarks
         kept = (text for text in remarks if text.startswith((WARNING, LEARNT)))
         return [f"{self.condition.system}: {text.removeprefix(WARNING)}" for text in kept]
-
-
-#: Remedy for scores that cannot be used.
-_MEND = (
-    "correct the score file, or delete it and make it anew by stage "
-    f"{stage_number('asv_scores')} or your own scoring"
-)
-
-
-def _read_scores(file: Loaded) -> Trials:
-    """Read the scores of a condition; the error ends with what to do."""
-    from ..io.scores import read_scores
-
-    try:
-        return read_scores(file, format="kaldi")
-    except ChangedError:
-        raise
-    except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{error}; {_MEND}") from error
 
 
 def _groups(

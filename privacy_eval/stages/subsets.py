@@ -108,8 +108,7 @@ def make_subsets(
     for name in [name for name in outcome.missing if (data / name).is_dir()]:
         needed = outcome.missing.pop(name).where
         outcome.kept.append(name)
-        remedy = "restore its source, or delete the folder"
-        outcome.notes.append(f"{name}: kept, but cannot be made anew: {needed}; {remedy}")
+        outcome.notes.append(f"{name}: kept, but {needed} to be made anew; add that, or delete it")
     return outcome
 
 

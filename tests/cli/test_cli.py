@@ -673,7 +673,7 @@ def test_no_traceback_from_the_program_itself(tmp_path: Path) -> None:
         1,
         "",
         "privacy-eval: scores:1: expected a finite decimal number as score, found 'x' "
-        "(1 such line)\n",
+        "(1 such line to correct)\n",
     )
 
 
