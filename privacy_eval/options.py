@@ -40,14 +40,13 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def one_of(numbers: range) -> Callable[[str], int]:
+def one_of(numbers: range, what: str = "") -> Callable[[str], int]:
     """Return the option type of whole numbers in a range."""
 
     def number(text: str) -> int:
-        if natural(text) not in numbers:
-            raise argparse.ArgumentTypeError(
-                f"expected a whole number from {numbers[0]} to {numbers[-1]}, not {text!r}"
-            )
+        if not (text.isascii() and text.isdigit()) or natural(text) not in numbers:
+            named = what or f"a whole number from {numbers[0]} to {numbers[-1]}"
+            raise argparse.ArgumentTypeError(f"expected {named}, not {text!r}")
         return int(text)
 
     return number

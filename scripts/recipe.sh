@@ -254,8 +254,9 @@ show_failures() {
     lines=$(sort -u -- "${files[@]}" | LC_ALL=C tr -d '\000-\010\013-\037\177')
     lines=${lines//"${tree%/}/"/}
     log "Done, but $(wc -l <<<"$lines") failed, so averages that need them are blank. Mend these, and run" \
-        "the recipe again; --allow-missing averages what is there. All messages: $out/failed"
-    sed -e 's/^/    /' -e 10q <<<"$lines" | cut -c 1-300 >&2
+        "the recipe again; --allow-missing averages what is there. A score file: correct it, or delete" \
+        "it and run stage 5 again. All messages: $out/failed"
+    sed -E -e 's/^/    /' -e '/^.{301}/s/^(.{1,300}) .*/\1 .../' -e 10q <<<"$lines" >&2
 }
 
 # Ends with the main results, and where everything is.

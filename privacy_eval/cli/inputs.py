@@ -277,9 +277,10 @@ def report_outcome(arguments: argparse.Namespace, outcome: Outcome, what: str) -
     Jobs log every item, as `--details` does.
     """
     left_out = [f"{name}: {text}" for name, text in outcome.left_out.items()]
+    kept = what.removesuffix("s") if len(outcome.kept) == 1 else what
     rebuilt = [f"{name}: changed: {text}" for name, text in outcome.rebuilt.items()]
     for text, items in (
-        ("external, made or edited elsewhere, used unchanged", outcome.kept),
+        (f"{kept} supplied or edited, used unchanged", outcome.kept),
         ("rebuilt", rebuilt),
         ("made without some of their input", left_out),
         (what, outcome.notes),

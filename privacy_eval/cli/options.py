@@ -95,7 +95,8 @@ _FORMATS = {"md": "markdown", "txt": "text"}
 
 def _formats(text: str) -> tuple[str, ...]:
     if unknown := [name for name in text.split(",") if name and name not in _FORMATS]:
-        raise argparse.ArgumentTypeError(f"no format {unknown[0]!r}, only {', '.join(_FORMATS)}")
+        more = f"only {', '.join(_FORMATS)}, beside LaTeX and CSV, which are always written"
+        raise argparse.ArgumentTypeError(f"no format {unknown[0]!r}, {more}")
     return tuple(_FORMATS[name] for name in text.split(",") if name)
 
 

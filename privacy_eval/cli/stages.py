@@ -45,6 +45,7 @@ _READ = f"allow-missing allow-pipes {_JOBS}"
 
 #: The shell that compares stage numbers needs a limit.
 STAGE_NUMBERS = range(10**6)
+_NUMBER = f"the number of a stage, 0 to {stage_number('listening')}"
 
 #: The options of a tree, its results, systems and outputs, which all stages have.
 TREE: Options = {
@@ -106,8 +107,8 @@ STAGES: dict[str, Options] = {
 #: The options that are looked up, and those that only run.sh reads.
 RECIPE: Options = {
     "shared": "utt2spk published distractors attackers",
-    "--stage": {"type": one_of(STAGE_NUMBERS), "default": 0},
-    "--stop-stage": {"type": one_of(STAGE_NUMBERS), "default": STAGE_NUMBERS[-1]},
+    "--stage": {"type": one_of(STAGE_NUMBERS, _NUMBER), "default": 0},
+    "--stop-stage": {"type": one_of(STAGE_NUMBERS, _NUMBER), "default": STAGE_NUMBERS[-1]},
     "--anonymizer": {},
     "--ratings": path("PATH"),
 }

@@ -366,7 +366,9 @@ def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
         elif having:
             present = ", ".join(s.path.name for s in having)
             missing = ", ".join(s.path.name for s in sources if s not in having)
-            notes.append(f"{name} skipped: present in {present}, missing in {missing}")
+            notes.append(
+                f"has no {name}: missing in {missing}, but in {present}: restore it, run again"
+            )
     combined = sources[0].path.parent / " + ".join(s.path.name for s in sources)
     files = {**_files(tables), **lists}
     return NewDataDir(files, (*notes, *_check(tables, lambda name: f"{combined}: {name}")))

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..choices import without_fraction
-from ..errors import ChangedError, PrivacyEvalError, refuse_names
+from ..errors import ChangedError, PrivacyEvalError, counted, refuse_names
 from ..metrics.arguments import as_numbers as as_floats
 from ..metrics.arguments import check_whole_numbers, truth_of
 from ..metrics.trials import IDS, Ids, Origin, Trials
@@ -124,10 +124,12 @@ def in_unit(scores: NDArray[np.float64], *, distance: bool, log10: bool) -> NDAr
 
 
 def _other_format(path: Path | Loaded, format: str | None) -> str:
-    """Name the format that a file of another one seems to have."""
+    """Name the format that a file of another one seems to have, by more than its first line."""
     with contextlib.suppress(PrivacyEvalError):
-        guess = guess_score_format(read_bytes(path), Path(path))
-        if format is not None and guess != format:
+        content = read_bytes(path)
+        guess = guess_score_format(content, Path(path))
+        rest = content.partition(b"\n")[2] or content
+        if format not in (None, guess, guess_score_format(rest, Path(path))):
             option = f"metrics and count read it by --score-format {guess}"
             return f" (looks like the format {guess}; {option})"
     return ""
@@ -372,7 +374,7 @@ def parse_scores(field: Column, path: Path) -> NDArray[np.float64]:
         row = int(bad[0])
         raise PrivacyEvalError(
             f"{path}:{field.line(row)}: expected a finite decimal number as score, "
-            f"found {field.text(row)!r} ({bad.size} such lines)"
+            f"found {field.text(row)!r} ({counted(bad.size, 'such line')} to correct)"
             + _SWAPPED
             * (field.text(row) in ("target", "nontarget"))
         )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..choices import ID_RULES, grouped
-from ..errors import InputWarning, PrivacyEvalError
+from ..errors import InputWarning, PrivacyEvalError, counted
 from .trials import IDS, Table, Trials, match
 
 #: Remedy for trials and scores that do not match.
@@ -118,8 +118,8 @@ def pair_shard(scores: Trials, trials: Trials | None = None) -> Trials:
     rows = _rows(scores, trials)
     if left := _others(scores, rows[0]):
         raise PrivacyEvalError(
-            f"{scores.where(left[0])}: {len(left)} scores without a trial in {trials.name}: "
-            f"{scores.quote(left)}"
+            f"{scores.where(left[0])}: {counted(len(left), 'score')} without a trial in "
+            f"{trials.name}: {scores.quote(left)}"
         )
     return _joined(scores, trials, rows)
 
@@ -356,15 +356,14 @@ def _mismatch(
     if not rows[0].size:
         other = "no trial is in both, so they are of different sets: name the key of these scores"
         lines.append(f"  {_difference(scores, trials) or other}:")
-        hint = "" if hint == ALLOW_MISSING else hint
+        hint = hint.removesuffix(ALLOW_MISSING).rstrip("; ")
     elif not extra and rows[1].max() < missing[0]:
         lines.append("  the scores end early, as in a truncated file; copy it again:")
-    for what, of, left in (
-        ("trials without a score", trials, missing),
-        ("scores without a trial", scores, extra),
-    ):
+    sides = ("trial", "score", trials, missing), ("score", "trial", scores, extra)
+    for what, other, of, left in sides:
         if left:
-            lines.append(f"  {len(left)} {what} (first at {of.where(left[0])}): {of.quote(left)}")
+            said = f"{counted(len(left), what)} without a {other}"
+            lines.append(f"  {said} (first at {of.where(left[0])}): {of.quote(left)}")
     if hint:
         lines.append(f"  ({hint})")
     return "\n".join(lines)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..choices import COLUMNS
-from ..errors import PrivacyEvalError, abbreviate, known_names, library, located
+from ..errors import PrivacyEvalError, abbreviate, counted, known_names, library, located
 from .arguments import (
     as_array,
     as_numbers,
@@ -269,7 +269,8 @@ class Trials:
             )
         if {*IDS[:2]} & {*new} and len(self.sides) == 2 and len(twice := self._repeated()):
             raise PrivacyEvalError(
-                f"{self.where(twice[0])}: {len(twice)} duplicate trials: {self.quote(twice)}"
+                f"{self.where(twice[0])}: {counted(len(twice), 'duplicate trial')}: "
+                f"{self.quote(twice)}; keep one line of each"
             )
 
     def __len__(self) -> int:
@@ -498,7 +499,7 @@ class Trials:
     def quote(self, rows: Sequence[int]) -> str:
         """Quote some trials for a message, non-ASCII ids also by their codes."""
         names = [f"{self.enrolled.text(row)} {self.utterance.text(row)}" for row in rows[:6]]
-        return abbreviate([t if t.isascii() else f"{t} ({ascii(t)[1:-1]})" for t in names])
+        return abbreviate([f"'{t}'" + f" ({ascii(t)[1:-1]})" * (not t.isascii()) for t in names])
 
     def take(self, rows: NDArray[Any] | Sequence[int] | slice) -> Trials:
         """Select rows, by their numbers, truth values or a slice."""

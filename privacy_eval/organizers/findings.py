@@ -57,7 +57,10 @@ class Remedies:
 
     def of_inputs(self, missing: Sequence[MissingInput], suffix: str) -> str:
         """Name missing inputs, and what creates each."""
-        texts = (f"{error.kind} ({self.source(error, suffix)})" for error in missing)
+        texts = []
+        for error in missing:
+            new = error.kind == VECTORS and suffix and error.name.endswith(suffix)
+            texts.append(f"{'anonymized ' * bool(new)}{error.kind} ({self.source(error, suffix)})")
         return f"needs {', '.join(dict.fromkeys(texts))}" if missing else ""
 
     def source(self, error: MissingInput, suffix: str) -> str:
@@ -228,7 +231,7 @@ class Report:
         cells = []
         previous = None
         for row in self.rows(details=details):
-            place = f"; see {row.file.removeprefix(f'{tree}/')}" if row.file else ""
+            place = f"; first: {row.file.removeprefix(f'{tree}/')}" if row.file else ""
             place += f":{row.line}" if row.line else ""
             number = f"{row.conditions}/{row.expected}" if row.team else ""
             about = (row.team or "(tree)", number, row.status)
@@ -261,7 +264,7 @@ class Report:
         if missing:
             some = f"{creatable} of " * (creatable < len(missing))
             source = f"{stages('asv_scores')} computes {some}them"
-            source = source if creatable else "the table says what makes them"
+            source = source if creatable else "see above what makes them"
             text += f"; {len(missing)} of {expected} score files missing: {source}"
         return text + (f"; {counted(warnings, 'warning')}" if warnings else "")
 
@@ -279,5 +282,5 @@ def _text(findings: Iterable[Finding], details: bool) -> str:
     shown = items[:_ITEMS]
     while len(shown) > 1 and sum(map(len, shown)) > _LENGTH:
         shown.pop()
-    more = "; ..." if len(shown) < len(items) else ""
+    more = f"; {len(items) - len(shown)} more (--details lists all)" * (len(shown) < len(items))
     return f"{first.problem} ({len(items)}): {'; '.join(shown)}{more}{remedy}"

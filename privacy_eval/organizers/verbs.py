@@ -84,9 +84,12 @@ def run_check(arguments: argparse.Namespace) -> int:
     else:
         print(
             f"protocol: {protocol.title} ({protocol.name}); tree: {access.tree}; "
-            f"results: {access.results}"
+            f"scores: {access.results}"
         )
-        print("\n".join(report.lines(access.tree, details=arguments.details)))
+        lines = report.lines(access.tree, details=arguments.details)
+        if not ((access.tree / "data").exists() or access.results.exists() or arguments.details):
+            lines = ["nothing is here yet: get data and models first (stage 1 says where)"]
+        print("\n".join(lines))
         if arguments.quick:
             print("score files were not read (--quick)")
         arguments.ending.append(report.summary())

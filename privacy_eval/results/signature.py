@@ -135,7 +135,8 @@ def _other_voices(results: Results) -> Iterator[str]:
     looks = grouped(told, lambda system: pseudo_voice(told[system]))
     if len(looks) > 1:
         texts = (f"{abbreviate(of)}: {VERDICTS[look]}" for look, of in looks.items())
-        yield f"Not comparable: systems choose pseudo-voices differently. {'. '.join(texts)}"
+        said = "do not rank systems that choose pseudo-voices in different ways"
+        yield f"Not comparable: {said}. {'. '.join(texts)}"
 
 
 def _networks(results: Results) -> dict[tuple[str, str], dict[str, None]]:

@@ -295,8 +295,10 @@ def systems_under_test(
     if not systems:
         named = results.name.startswith("results-") and results.parent.is_dir()
         if not results.is_dir() and not named:
+            is_there = (access.tree / "data").is_dir()
+            remedy = "create it" if is_there else "get data and models first (stage 1 says where)"
             raise PrivacyEvalError(
-                f"{results}: no such folder (results folder); create it, or name another "
+                f"{results}: no such folder (results folder); {remedy}, or name another "
                 f"by --results{parent_hint(access.tree)}"
             )
         if not results.is_dir():

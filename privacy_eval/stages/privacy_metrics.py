@@ -323,7 +323,7 @@ class _ConditionRecord:
             find_ties,
             score_curves,
         )
-        from ..metrics.pairing import pair
+        from ..metrics.pairing import ALLOW_MISSING, pair
         from ..results.measurements import without_blanks
         from ..results.records import Record
 
@@ -331,6 +331,7 @@ class _ConditionRecord:
             read_scores(inputs.load(paths["scores"]), format="kaldi"),
             read_trials(inputs.load(paths["trials"]), format="kaldi"),
             allow_missing=self.options.allow_missing,
+            hint=f"correct the scores, or delete them and run stage 5 again; {ALLOW_MISSING}",
             ids=self.options.ids,
         )
         utt2spk = inputs.load(paths["utt2spk"]) if "utt2spk" in paths else self.utt2spk

@@ -106,9 +106,9 @@ def make_subsets(
     with locked_folder(data):
         outcome = bring_up_to_date(products, access.inputs, Run(dry_run=dry_run))
     for name in [name for name in outcome.missing if (data / name).is_dir()]:
-        del outcome.missing[name]
+        needed = outcome.missing.pop(name).where
         outcome.kept.append(name)
-        outcome.notes.append(f"{name}: kept, although its sources are gone")
+        outcome.notes.append(f"{name}: kept, but {needed} to be made anew; add that, or delete it")
     return outcome
 
 

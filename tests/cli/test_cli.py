@@ -457,15 +457,23 @@ def line(number: int, text: str) -> Change:
 
 #: By name: what is done to the lines of the scores, of the key, and facts of the message.
 BAD: dict[str, tuple[Change | None, Change | None, str]] = {
-    "trials without a score": (without(7), None, r"  7 trials .*trials:42\): s4 s2-u2, .*, \.\.\."),
-    "scores without a trial": (None, without(6), r"  6 scores .*scores:43\): s4 s3-u0, .*, \.\.\."),
+    "trials without a score": (
+        without(7),
+        None,
+        r"  7 trials .*trials:42\): 's4 s2-u2', .*, \.\.\.",
+    ),
+    "scores without a trial": (
+        None,
+        without(6),
+        r"  6 scores .*scores:43\): 's4 s3-u0', .*, \.\.\.",
+    ),
     "both": (
         line(3, "s1 new 0.5"),
         None,
-        r"  1 trials .*trials:3\): s1 s1-u2\n  1 scores .*scores:3\): s1 new\n.*--allow-missing",
+        r"  1 trial .*trials:3\): 's1 s1-u2'\n  1 score .*scores:3\): 's1 new'\n.*--allow-missing",
     ),
-    "duplicate scores": (lambda x: [*x, *x[:6]], None, r"scores:49: 6 .*: s1 s1-u0, .*, \.\.\.$"),
-    "duplicate trials": (None, lambda x: [x[0], *x], r"trials:2: 1 duplicate .*: s1 s1-u0"),
+    "duplicate scores": (lambda x: [*x, *x[:6]], None, r"scores:49: 6 .*: 's1 s1-u0', .*, \.\.\."),
+    "duplicate trials": (None, lambda x: [x[0], *x], r"trials:2: 1 duplicate .*: 's1 s1-u0'"),
     "two labels": (None, lambda x: [*x, "s1 s1-u0 nontarget"], r"trials:49: 1 duplicate"),
     "NaN": (line(5, "s1 s2-u1 nan"), None, r"scores:5: .*decimal.*'nan'"),
     "inf": (line(6, "s1 s2-u2 -inf"), None, r"scores:6: .*finite.*'-inf'"),
@@ -665,7 +673,7 @@ def test_no_traceback_from_the_program_itself(tmp_path: Path) -> None:
         1,
         "",
         "privacy-eval: scores:1: expected a finite decimal number as score, found 'x' "
-        "(1 such lines)\n",
+        "(1 such line to correct)\n",
     )
 
 

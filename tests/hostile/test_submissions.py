@@ -123,11 +123,11 @@ BOMB = gzip.compress(bytes(16 << 20)) * 64
 EVALUATION: dict[str, tuple[Change, str]] = {
     "a look-alike speaker": (
         line(SCORES, 1, "\u04551 s1-u0 0.5"),
-        r"1 scores without a trial \(first at \S+scores:1\): \u04551 s1-u0 \(\\u04551 s1-u0\)",
+        r"1 score without a trial \(first at \S+scores:1\): '\u04551 s1-u0' \(\\u04551 s1-u0\)",
     ),
     "a combined letter": (
         line(SCORES, 1, "s1 s1-u\u0301 0.5"),
-        r"without a trial .*: s1 s1-u\u0301 \(s1 s1-u\\u0301\)",
+        r"without a trial .*: 's1 s1-u\u0301' \(s1 s1-u\\u0301\)",
     ),
     "scores in swapped columns": (
         columns(SCORES, 1, 0, 2),
@@ -137,15 +137,15 @@ EVALUATION: dict[str, tuple[Change, str]] = {
     "a key in swapped columns": (columns(KEY, 2, 0, 1), r"trials:1: .*'s1-u0'"),
     "a key of another set": (
         lambda tree: lines_to(tree / KEY, ["x1 x1-u1 target", "x1 x2-u1 nontarget"]),
-        r"_anon/trials:1: trial x1 x1-u1 is missing in \S+_f/trials",
+        r"_anon/trials:1: trial 'x1 x1-u1' is missing in \S+_f/trials",
     ),
     "a key with exchanged labels": (
         content(KEY, lambda c: c.replace(b"nontarget", b"target", 1)),
-        r"_anon/trials:4: trial s1 s2-u0 has another label in \S+_f/trials",
+        r"_anon/trials:4: trial 's1 s2-u0' has another label in \S+_f/trials",
     ),
     "two keys in one folder": (
         lambda tree: (tree / f"{KEY}.gz").write_bytes(gzip.compress(b"s1 s1-u0 nontarget\n")),
-        r"trials\.gz:1: trial s1 s1-u0 has another label in \S+_f/trials",
+        r"trials\.gz:1: trial 's1 s1-u0' has another label in \S+_f/trials",
     ),
     "a hexadecimal score": (line(SCORES, 2, "s1 s1-u1 0x1p3"), r"scores:2: .*'0x1p3'"),
     "a score in Arabic digits": (line(SCORES, 2, "s1 s1-u1 \u0661"), "scores:2: .*'\u0661'"),

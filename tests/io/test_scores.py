@@ -142,7 +142,7 @@ def test_other_than_finite_decimal_number_is_refused(tmp_path: Path, number: str
     path = write(tmp_path / "scores", f"s1 u1 1\n\ns1 u2 {number}\ns1 u3 2\n")
     message = (
         f"scores:3: expected a finite decimal number as score, "
-        f"found {re.escape(repr(number))} .1 such lines"
+        f"found {re.escape(repr(number))} .1 such line"
     )
     with pytest.raises(PrivacyEvalError, match=message):
         read_scores(path)
@@ -200,7 +200,7 @@ def test_duplicates_are_refused(
     path = write(
         tmp_path / "file", f"a u1 {one}\nb u1 {one}\n\na u1 {one}\na u2 {one}\na u1 {two}\n"
     )
-    with pytest.raises(PrivacyEvalError, match="file:4: 2 duplicate trials: a u1, a u1$"):
+    with pytest.raises(PrivacyEvalError, match="file:4: 2 duplicate trials: 'a u1', 'a u1';"):
         read(path)
 
 
@@ -216,8 +216,11 @@ def test_mismatch_names_first_lines(tmp_path: Path) -> None:
     head, missing, extra, hint = str(caught.value).splitlines()
     assert head == f"{tmp_path}/scores and {tmp_path}/trials do not contain the same trials:"
     # u10 and u11, after a blank line and 7 trials that have a score.
-    assert missing == f"  2 trials without a score (first at {tmp_path}/trials:9): s u10, s u11"
-    assert extra == f"  3 scores without a trial (first at {tmp_path}/scores:1): s u0, s u1, s u2"
+    assert missing == f"  2 trials without a score (first at {tmp_path}/trials:9): 's u10', 's u11'"
+    assert (
+        extra
+        == f"  3 scores without a trial (first at {tmp_path}/scores:1): 's u0', 's u1', 's u2'"
+    )
     assert "--allow-missing" in hint
 
 
@@ -234,7 +237,7 @@ def test_disjoint_files_name_the_reason(tmp_path: Path, scores: str, why: str | 
     with pytest.raises(PrivacyEvalError) as caught:
         paired(tmp_path, scores, "s u1 target\ns u2 nontarget\n")
     line = str(caught.value).splitlines()[1]
-    assert line.startswith(f"  {why or '1 trials without a score'}")
+    assert line.startswith(f"  {why or '1 trial without a score'}")
     assert ("--allow-missing" in str(caught.value)) is (why is None)
 
 
@@ -242,7 +245,7 @@ def test_disjoint_files_name_the_reason(tmp_path: Path, scores: str, why: str | 
 def test_scores_that_end_early(tmp_path: Path, rows: tuple[int, ...], is_cut: bool) -> None:
     trials = ["s u1 target", "s u2 nontarget", "t u1 nontarget", "t u2 target"]
     scores = "".join(f"{trials[row].rpartition(' ')[0]} {row}\n" for row in reversed(rows))
-    with pytest.raises(PrivacyEvalError, match="1 trials without a score") as caught:
+    with pytest.raises(PrivacyEvalError, match="1 trial without a score") as caught:
         paired(tmp_path, scores, "\n".join(trials))
     assert ("truncated" in str(caught.value)) is is_cut
 
@@ -275,7 +278,7 @@ def test_allow_missing_counts_trials(tmp_path: Path, extra: str) -> None:
     result = paired(tmp_path, scores, trials, allow_missing=True)
     assert rows_of(result) == [("s", "u1", 1.0, True), ("s", "u2", 3.0, False)]
     assert (result.missing, result.extra) == (2, 1)
-    with pytest.raises(PrivacyEvalError, match=r"\n  2 trials .* s u3, s u4\n  1 scores without"):
+    with pytest.raises(PrivacyEvalError, match=r"\n  2 trials .* 's u4'\n  1 score without"):
         paired(tmp_path, scores, trials)
 
 
@@ -336,7 +339,7 @@ def test_pairing_agrees_with_a_dictionary(
         if missing or extra:
             with pytest.raises(PrivacyEvalError, match="do not contain the same trials") as caught:
                 paired(folder, score_text, trial_text)
-            for what, left in (("trials without a", missing), ("scores without a", extra)):
+            for what, left in (("trials? without a", missing), ("scores? without a", extra)):
                 counted = re.search(rf"^  (\d+) {what}", str(caught.value), re.MULTILINE)
                 assert int(counted[1] if counted else 0) == len(left)
         if both_classes:
@@ -367,10 +370,10 @@ def test_differing_labels_of_two_keys_are_counted(tmp_path: Path) -> None:
     ("other", "message"),
     [
         ("b u2 nontarget\na\tu1  target", None),
-        ("a u1 target\nb u2 target\n", "two:2: trial b u2 has another label in {one}:"),
-        ("a u1 target\n", "one:2: trial b u2 is missing in {two}:"),
-        ("c u3 target\na u1 target\nb u2 nontarget\n", "two:1: trial c u3 is missing in {one}:"),
-        ("\na u1 target\nb u3 nontarget\n", "two:3: trial b u3 is missing in"),
+        ("a u1 target\nb u2 target\n", "two:2: trial 'b u2' has another label in {one}:"),
+        ("a u1 target\n", "one:2: trial 'b u2' is missing in {two}:"),
+        ("c u3 target\na u1 target\nb u2 nontarget\n", "two:1: trial 'c u3' is missing in {one}:"),
+        ("\na u1 target\nb u3 nontarget\n", "two:3: trial 'b u3' is missing in"),
     ],
 )
 def test_keys_that_differ_are_refused(tmp_path: Path, other: str, message: str | None) -> None:

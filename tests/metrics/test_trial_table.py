@@ -50,7 +50,7 @@ def test_missing_names_have_none_and_ids_may_not_miss() -> None:
 
 
 def test_a_trial_twice_is_refused_with_its_ids() -> None:
-    with pytest.raises(PrivacyEvalError, match=r"row 2 .*: 1 duplicate trials: a u"):
+    with pytest.raises(PrivacyEvalError, match=r"row 2 .*: 1 duplicate trial: 'a u"):
         Trials(enrolled=["a", "b", "a"], utterance=["u", "u", "u"])
 
 

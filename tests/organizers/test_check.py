@@ -157,7 +157,7 @@ def test_an_empty_tree(tmp_path: Path) -> None:
     assert f"{tmp_path}/exp" in run.err
     lines = run.out.splitlines()
     assert lines[-1].startswith("none of 36 conditions")
-    assert "36 of 36 score files missing: the table " in lines[-1]
+    assert "36 of 36 score files missing: see above " in lines[-1]
     assert len(lines) < 10
     rows = check(Tree(tmp_path))
     scores = items(rows, tree_module.NO_SCORES)
@@ -182,7 +182,7 @@ def test_every_broken_team_has_a_row_with_its_reason(tmp_path: Path) -> None:
         "nan": ([f"{' '.join(t.split()[:2])} nan" for t in key], "found 'nan'"),
         "short": (
             [f"{' '.join(t.split()[:2])} {n}" for n, t in enumerate(key[:-1])],
-            "1 trials without a score",
+            "1 trial without a score",
         ),
         "empty": ([], "empty file"),
     }
@@ -494,8 +494,8 @@ def changed(tree: SpeechTree, which: str, change: Callable[[list[str]], Iterable
     ("change", "message", "line"),
     [
         (lambda x: [*x[:3], x[3].rsplit(None, 1)[0] + " nan", *x[4:]], "found 'nan'", 4),
-        (lambda x: [*x, x[0]], "1 duplicate trials", 49),
-        (lambda x: x[1:], "1 trials without a score", None),
+        (lambda x: [*x, x[0]], "1 duplicate trial", 49),
+        (lambda x: x[1:], "1 trial without a score", None),
         (lambda x: [], "empty file", None),
     ],
 )

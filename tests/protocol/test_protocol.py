@@ -377,7 +377,7 @@ def test_protocol_path_is_relative_to_the_tree(tmp_path: Path) -> None:
     run = command(
         "stage", "check", "--tree", "tree", "--results", "exp", "--conf", "radio.yaml", cwd=tmp_path
     )
-    assert "protocol: Radio plays (radio); tree: tree; results: tree/exp\n" in run.out
+    assert "protocol: Radio plays (radio); tree: tree; scores: tree/exp\n" in run.out
     assert "no trial key (1): ASV-eval-cast-eval-lines-m-hidden" in run.out
 
 

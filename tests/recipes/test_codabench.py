@@ -124,7 +124,7 @@ def test_scores_are_those_of_the_stages(app: Path, program: Path, tree: Path) ->
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("a trial less", "1 trials without a score"),
+        ("a trial less", "1 trial without a score"),
         ("no scores", "no scores"),
         ("two", "one system"),
     ],

@@ -91,7 +91,7 @@ def test_a_score_without_its_trial_is_an_error(shards: Shards) -> None:
     scores = lines_to(shards.folder / "more", [*shards.whole.read_text().splitlines(), "s u 1"])
     out = shards.folder / "c"
     run = cli("count", "--scores", scores, "--trials", shards.trials, "--out", out)
-    assert run.code == 1 and f"{scores}:54: 1 scores without a trial" in run.err
+    assert run.code == 1 and f"{scores}:54: 1 score without a trial" in run.err
     assert not out.exists()
 
 

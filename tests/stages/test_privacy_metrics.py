@@ -177,7 +177,7 @@ def test_a_copy_of_the_key_that_differs_is_an_error(tree: Tree, copy: str) -> No
     failed = run(tree).failed
     assert set(failed) == (NAMES if copy == "/trials.gz" else NAMES - {f"now {O_O}"})
     for failure in failed.values():
-        assert failure.startswith(f"{other}:1: trial s1 s1-u0 has another label in {key}")
+        assert failure.startswith(f"{other}:1: trial 's1 s1-u0' has another label in {key}")
     assert record_of(tree, O_A).read_bytes() == before
 
 
@@ -319,7 +319,7 @@ def test_what_is_left_out_is_recorded(tree: Tree) -> None:
     path.write_text("\n".join([*lines[:-2], "s1 other 0.5"]) + "\n")
     (failure,) = run(tree).failed.values()
     assert "2 trials without a score" in failure
-    assert "1 scores without a trial" in failure
+    assert "1 score without a trial" in failure
     assert run(tree, options=MetricOptions(allow_missing=True)).failed == {}
     record = json.loads(record_of(tree, O_A).read_text())
     assert (record["facts"]["trials_without_score"], record["facts"]["scores_without_trial"]) == (

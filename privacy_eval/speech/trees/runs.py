@@ -45,7 +45,7 @@ def anonymize(arguments: argparse.Namespace) -> int:
     if not anonymizer:
         there = [f"data/*{suffix}" for suffix in tree_suffixes(arguments.tree, protocol)]
         if there:
-            text = f"anonymized data sets: {abbreviate(there)}"
+            text = f"nothing to anonymize: {abbreviate(there)} are there"
         else:
             print(_EXPECTED.format(data=arguments.tree / "data"))
             text = "anonymized data sets are missing; --anonymizer makes them"
