@@ -306,7 +306,7 @@ def test_missing_folders_are_reported(tree: SpeechTree) -> None:
         (TreeAccess(tree.root, nowhere, keys=nowhere), r"nowhere: no such folder \(keys\)"),
         (
             TreeAccess(tree.root, tree.root / "exp/typo"),
-            r"exp/typo: no such folder \(results folder\); name one",
+            r"exp/typo: no such folder \(results folder\); .* another by --results",
         ),
         (
             TreeAccess(tree.root, tree.root / "no/results-x"),

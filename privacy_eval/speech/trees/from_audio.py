@@ -589,7 +589,8 @@ def _protocol(
         rule = f"the first sessions with {enrolled} of the utterances (of a single session: these)"
         of_gender = " (f, m: of the same gender)" * bool(parts)
         # Averages are over all trials, of which those within a gender are a part.
-        more = "gender_weights: {f: 0, m: 0}\n" * bool(parts)
+        weights = ", ".join(f"{gender}: 0" for gender in tried[:-1])
+        more = f"gender_weights: {{{weights}}}\n" * bool(parts)
     elif speech.gender_of:
         of_gender = " of the same gender"
     notes = (f"  - {json.dumps(note, ensure_ascii=False)}\n" for note in remarks)
