@@ -331,15 +331,20 @@ def exit_code(arguments: argparse.Namespace, failed: Mapping[str, str]) -> int:
 def log_items(arguments: argparse.Namespace, title: str, items: Sequence[str]) -> None:
     """Log how many items there are, and the first five; in a job and with `--details` all.
 
-    What is said of several names, in items of the form `NAME: TEXT`, is logged once.
+    What is said of several names, in items of the form `NAME: TEXT`, is logged once, before these.
     """
     if items and (arguments.details or in_job()):
         log(f"privacy-eval: {len(items)} {title}:" + "".join(f"\n  {item}" for item in items))
     elif items:
         names_of: dict[str, list[str]] = {}
-        for name, colon, text in (item.partition(": ") for item in items):
-            names_of.setdefault(colon + text, []).append(name)
-        said = [f"{abbreviate(names)}{text}" for text, names in names_of.items()]
+        for name, _, text in (item.partition(": ") for item in items):
+            names_of.setdefault(text, []).append(name)
+        said = [
+            f"{text} ({abbreviate(names)})"
+            if text and names[1:]
+            else ": ".join(filter(None, (abbreviate(names), text)))
+            for text, names in names_of.items()
+        ]
         more = " (--details lists all)" if len(items) > 5 else ""
         log(f"privacy-eval: {len(items)} {title}: {abbreviate(said)}{more}")
 

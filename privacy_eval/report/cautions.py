@@ -57,8 +57,8 @@ def front_cautions(data: ReportData) -> Iterator[str]:
     speakers = data.most_speakers
     if speakers is not None and speakers < LEAST_SPEAKERS:
         yield (
-            f"A trial set has {speakers} speakers, too few to judge an anonymizer: use at least "
-            f"{ENOUGH_SPEAKERS} in each."
+            f"Trial sets have at most {speakers} speakers, too few to judge an anonymizer: use at "
+            f"least {ENOUGH_SPEAKERS} in each."
         )
     of_words = {
         s: row.weaker["words"] for (s, split), row in data.tried.items() if split == data.main_split

@@ -701,7 +701,7 @@ def test_what_is_said_of_several_names_is_logged_once(capsys: pytest.CaptureFixt
         (list("abcdefg"), "7 notes: a, b, c, d, e, ... (--details lists all)"),
         (
             [*(f"{n}: few pairs" for n in "abc"), "d: short: 2"],
-            "4 notes: a, b, c: few pairs, d: short: 2",
+            "4 notes: few pairs (a, b, c), d: short: 2",
         ),
     ):
         log_items(SimpleNamespace(details=False), "notes", items)  # type: ignore[arg-type]
