@@ -88,7 +88,7 @@ def run_check(arguments: argparse.Namespace) -> int:
         )
         lines = report.lines(access.tree, details=arguments.details)
         if not ((access.tree / "data").exists() or access.results.exists() or arguments.details):
-            lines = ["nothing is here yet: get data and models first (stage 1 says where)"]
+            lines = ["nothing is here yet: get data and models of the challenge first"]
         print("\n".join(lines))
         if arguments.quick:
             print("score files were not read (--quick)")

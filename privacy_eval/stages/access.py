@@ -296,7 +296,7 @@ def systems_under_test(
         named = results.name.startswith("results-") and results.parent.is_dir()
         if not results.is_dir() and not named:
             is_there = (access.tree / "data").is_dir()
-            remedy = "create it" if is_there else "get data and models first (stage 1 says where)"
+            remedy = "create it" if is_there else "get data and models first"
             raise PrivacyEvalError(
                 f"{results}: no such folder (results folder); {remedy}, or name another "
                 f"by --results{parent_hint(access.tree)}"

@@ -102,7 +102,7 @@ def test_every_attacker_of_crops(tree: Path) -> None:
     said = " ".join((*screen.attackers, *(s for _, of in screen.answers for s in of)))
     assert said.startswith("Who trains on anonymized speech: ")
     assert "12 other speakers" in said and "with another seed" in said
-    assert "(semi-informed), " in said
+    assert "semi-informed" in said
     assert "Not evaluated" not in " ".join(str(w) for w in screen.warnings)
     again = run(tree, "asv-scores", "--attackers", "all")
     assert "new" not in again.out

@@ -528,7 +528,7 @@ def test_notices_are_counted_in_a_line_and_listed_on_request(tree: SpeechTree) -
         short = tree.run(verb, "--conf", "vpc2020") if verb == "subsets" else tree.run(verb)
         more = ("--conf", "vpc2020") if verb == "subsets" else ()
         long = tree.run(verb, *more, "--details")
-        (line,) = [x for x in short.err.splitlines() if "external, " in x or "not made" in x]
+        (line,) = [x for x in short.err.splitlines() if "supplied or" in x or "not made" in x]
         number = int(re.findall(r"privacy-eval: (\d+) ", line)[0])
         assert number > 2 and len(short.err.splitlines()) < 4
         assert len(re.findall("(?m)^  ", long.err)) == number

@@ -135,7 +135,7 @@ def test_a_metric_of_a_later_version_is_tabled_and_ranked(tmp_path: Path) -> Non
     assert "later" not in METRICS
     report = tmp_path / "report.html"
     assert main(["report", *options, "--out", str(report)]) == 0
-    explained = "<dt>Evidence &amp; more</dt><dd>what a later version measures; lower is"
+    explained = "<dt>Evidence &amp; more</dt><dd>what a later version measures. Lower is"
     assert explained in report.read_text()
     assert "later" not in METRICS
 

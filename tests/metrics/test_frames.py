@@ -190,7 +190,7 @@ WRONG: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "no table": (lambda: Trials(score="LLR"), ["score='LLR'", "table"]),
     "lengths": (lambda: Trials({**TABLE, "LLR": SCORE[:3]}), ["LLR 3, Enroll 4"]),
     "twice": (
-        lambda: Trials({**TABLE, "utt": ["u"] * 4}), ["row 2", "2 duplicate", "b u, a u"]
+        lambda: Trials({**TABLE, "utt": ["u"] * 4}), ["row 2", "2 duplicate", "'b u', 'a u'"]
     ),
     "missing id": (lambda: Trials(without(1, "utt", "")), ["utt", "1 of 4", "missing", "row 1"]),
     "two columns": (lambda: Trials({**TABLE, "score": SCORE}), ["LLR", "score", "score='LLR'"]),
