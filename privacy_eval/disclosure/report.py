@@ -244,7 +244,8 @@ class Disclosed(Rates):
         sizes = {row["gallery"] for row in most.values()}
         head = "Named in a group"
         if len(sizes) == 1:
-            head = f"Named among {min(sizes)} (guessing {100 / min(sizes):.0f} %)"
+            chance = min(row["chance"] for row in most.values())
+            head = f"Named among {min(sizes)} (guessing {100 * chance:.0f} %)"
         of_group = " of {} people" * (len(sizes) > 1)
         named = {
             s: tests_of(row).removesuffix(" of tests") + of_group.format(row["gallery"])

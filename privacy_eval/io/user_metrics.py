@@ -25,9 +25,9 @@ _MAX_NAME, _MAX_TEXT, _MAX_DECIMALS = 64, 200, 12
 
 #: Names of other tables, whose files the table of a metric would replace.
 _TABLES = frozenset(
-    "asr asv averages eers emotion identification intervals main_results measures min_dcf "
-    "miss_rate pitch ranking ser sets similarity speakers strongest summary thresholds utility "
-    "variants voice zebra".split()
+    "asr asv averages consistency eers emotion identification identified intervals main_results "
+    "measures min_dcf miss_rate overlap pitch ranking ser sets similarity speakers strongest "
+    "summary thresholds utility variants voice zebra".split()
 )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from ..choices import LEAST_SPEAKERS
 from ..errors import UsageError, abbreviate
 from ..io.user_metrics import register
 from ..metrics.confidence import least_replicates
@@ -201,6 +202,11 @@ class ReportData:
         return max(
             (r.facts["n_speakers"] for r in records if "n_speakers" in r.facts), default=None
         )
+
+    @property
+    def has_few_speakers(self) -> bool:
+        """Whether these are known to be too few to judge an anonymizer."""
+        return self.most_speakers is not None and self.most_speakers < LEAST_SPEAKERS
 
     @functools.cached_property
     def group_columns(self) -> list[str]:

@@ -654,7 +654,7 @@ def _bring(product: Product, inputs: Inputs | None, allow_missing: bool, dry_run
             if product.read_fingerprint() is None:
                 why = UNSIGNED if product.note.is_file() else ""
             if why:
-                remedy = "delete it and run this stage again to make it anew"
+                remedy = "delete it and run this stage again to rebuild it"
                 outcome.notes.append(f"{name}: {why}, so it is kept; {remedy}")
             return outcome
         now, paths = product.fingerprint(inputs)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..choices import LEAST_SPEAKERS, LEVEL
+from ..choices import LEVEL
 from ..metrics import describe
 from ..numbers.cells import ORIGINAL_COLUMN, interval_of, system_column
 from ..numbers.means import difference, is_paired
@@ -102,12 +102,17 @@ def _column(data: ReportData, system: str) -> str:
     return system_column(system) if data.results.systems else system
 
 
+def _ranks(data: ReportData) -> dict[str, int]:
+    """Number the systems of the ranking, published ones beside evaluated ones included."""
+    names = {_column(data, s): s for s in _systems(data)}
+    ranked = enumerate(data.main_ranking.ranked, start=1)
+    return {names[r["system"]]: number for number, r in ranked if r["system"] in names}
+
+
 def ranks(data: ReportData) -> dict[str, dict[str, str]]:
     """Return the column of ranks among three systems or more."""
-    average, names = data.protocol.average_attack, {_column(data, s): s for s in _systems(data)}
-    ranked = [names[r["system"]] for r in data.main_ranking.ranked if r["system"] in names]
-    of = {system: str(number) for number, system in enumerate(ranked, start=1)}
-    return {f"Rank ({average.phrase})": of} if len(of) > 2 else {}
+    of = {system: str(number) for system, number in _ranks(data).items()}
+    return {f"Rank ({data.protocol.average_attack.phrase})": of} if len(of) > 2 else {}
 
 
 def shapes(rows: Mapping[str, Sequence[Row]]) -> dict[str, int]:
@@ -294,8 +299,7 @@ def answer_sentence(data: ReportData) -> str:
                 f"It depends: each against its best attack, {first} {how} better ({of_first}, "
                 f"{second} {of_second}), {second} against the {average.phrase} one."
             )
-    few = data.most_speakers is not None and data.most_speakers < LEAST_SPEAKERS
-    how = "protected these speakers" if few else "certainly protects"
+    how = "protected these speakers" if data.has_few_speakers else "certainly protects"
     said = {
         _CERTAIN: f"{first} {how} better than {second}",
         _UNCERTAIN: f"Neither {first} nor {second} is certainly better",
@@ -329,8 +333,7 @@ def _whole(row: Row | None) -> str:
 
 def answer_json(data: ReportData, title: str, cautions: Sequence[str]) -> str:
     """Write the answer for programs: docs/answer.schema.json describes it."""
-    ranks = {r["system"]: n for n, r in enumerate(data.main_ranking.ranked, start=1)}
-    beside = costs(data)
+    numbers, beside = _ranks(data), costs(data)
 
     def number(row: Row, value: float) -> dict[str, object]:
         low, high = interval_of(row) or (None, None)
@@ -340,7 +343,7 @@ def answer_json(data: ReportData, title: str, cautions: Sequence[str]) -> str:
         {
             "system": system,
             "address": f"#{_address(system)}" if _address(system) else None,
-            "rank": ranks.get(_column(data, system)),
+            "rank": numbers.get(system),
             "attacks": [
                 {"attack": r["title"], "best": r["is_best"], **number(r, float(r["of_present"]))}
                 for r in of_system

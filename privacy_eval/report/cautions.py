@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..choices import LEAST_SPEAKERS
 from ..metrics import CAVEATS
 from ..metrics.caveats import (
     CONSTANT,
@@ -54,11 +53,10 @@ def front_cautions(data: ReportData) -> Iterator[str]:
     yield from (sentence for key, sentence in _SENTENCES.items() if key in found)
     if [*shared_scores(results)] and SAME_SCORES not in found:
         yield _SENTENCES[SAME_SCORES]
-    speakers = data.most_speakers
-    if speakers is not None and speakers < LEAST_SPEAKERS:
+    if data.has_few_speakers:
         yield (
-            f"Trial sets have at most {speakers} speakers, too few to judge an anonymizer: use at "
-            f"least {ENOUGH_SPEAKERS} in each."
+            f"Trial sets have at most {data.most_speakers} speakers, too few to judge an "
+            f"anonymizer: use at least {ENOUGH_SPEAKERS} in each."
         )
     of_words = {
         s: row.weaker["words"] for (s, split), row in data.tried.items() if split == data.main_split
@@ -79,7 +77,7 @@ def front_cautions(data: ReportData) -> Iterator[str]:
         pseudo_voice(facts) for s in results.systems if (facts := voices_of(results, s)) is not None
     }
     if len(looks) > 1:
-        yield ("Systems assign new voices in different ways: evaluate them alike, then compare.")
+        yield "Systems assign new voices in different ways: evaluate them alike, then compare."
     if network_notes(results):
         yield "The encoder is not the challenge's: do not compare these EERs with published ones."
     if data.unsigned:

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from ..choices import LEAST_SPEAKERS, grouped
+from ..choices import grouped
 from ..errors import abbreviate, counted
 from ..metrics import Metric, describe
 from ..metrics.caveats import LEVEL
@@ -192,7 +192,7 @@ def _verdict(data: ReportData) -> str:
     number, first = ranked[0]
     metric, among = describe(ranking.metric), f"number {number} of {len(ranking.ranked)} systems"
     beside = len(ranked) < len(ranking.ranked) and not data.protocol.is_simulated
-    few = data.most_speakers is not None and data.most_speakers < LEAST_SPEAKERS
+    few = data.has_few_speakers
     published = f" It is {among} with published ones." * (beside and not few)
     system, eer = first["system"], f"{first['printed']} %"
     if len(ranked) == 1:

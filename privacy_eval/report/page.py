@@ -277,14 +277,16 @@ def _pairs(pairs: Sequence[tuple[str, str]], name: str) -> Markup:
     return tag("dl", *lines, class_=name) if pairs else Markup()
 
 
-def _webp(png: bytes) -> bytes:
-    """Repack an image without loss, a third smaller."""
-    from PIL import Image  # which pages without images do without
+def _inline(png: bytes) -> str:
+    """Return the address of an image within the page, repacked without loss, a third smaller."""
+    from PIL import Image, features  # which pages without images do without
 
-    packed = io.BytesIO()
-    image = Image.open(io.BytesIO(png)).convert("RGB")
-    image.save(packed, "WEBP", lossless=True, quality=50, method=2)
-    return packed.getvalue()
+    kind, packed = "png", io.BytesIO(png)
+    if features.check("webp"):  # which a Pillow of one's own may lack
+        kind, packed = "webp", io.BytesIO()
+        image = Image.open(io.BytesIO(png)).convert("RGB")
+        image.save(packed, "WEBP", lossless=True, quality=50, method=2)
+    return f"data:image/{kind};base64,{base64.b64encode(packed.getvalue()).decode('ascii')}"
 
 
 def _figure(picture: Picture) -> Markup:
@@ -295,9 +297,8 @@ def _figure(picture: Picture) -> Markup:
         content = to_svg(picture.plot)
     elif picture.path is not None:
         png = read_bytes(picture.path)
-        source = f"data:image/webp;base64,{base64.b64encode(_webp(png)).decode('ascii')}"
         width = int.from_bytes(png[16:20], "big") * 5 // 8  # of letters as large as the page's
         size = {"width": width, "class_": "wide" * (width > _WIDE)}
-        content = tag("img", alt=picture.caption, loading="lazy", src=source, **size)
+        content = tag("img", alt=picture.caption, loading="lazy", src=_inline(png), **size)
     caption = tag("figcaption", picture.caption)
     return tag("figure", content, caption, data_f="|".join(picture.facets))

@@ -108,7 +108,7 @@ def make_subsets(
     for name in [name for name in outcome.missing if (data / name).is_dir()]:
         needed = outcome.missing.pop(name).where
         outcome.kept.append(name)
-        outcome.notes.append(f"{name}: kept, but {needed} to be made anew; add that, or delete it")
+        outcome.notes.append(f"{name}: kept, but {needed} to be rebuilt; add that, or delete it")
     return outcome
 
 

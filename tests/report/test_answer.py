@@ -1,5 +1,6 @@
 """The first screen: the answer in one sentence, its picture, and at most five cautions."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +12,7 @@ from support import B1, B2, imported, scored
 
 from privacy_eval.metrics import METRICS
 from privacy_eval.metrics.confidence import BootstrapReplicates
-from privacy_eval.numbers.cells import cells_from_results
+from privacy_eval.numbers.cells import cells_from_results, system_column
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.report import answer
@@ -195,3 +196,13 @@ def test_at_most_five_cautions_each_one_short_sentence() -> None:
     for text in shown.cautions:
         n_words, n_numbers = words_and_numbers(text)
         assert n_words <= 20 and n_numbers <= 2 and ":" in text  # what to do
+
+
+def test_ranks_are_those_of_the_ranking_and_of_programs() -> None:
+    data = data_of(merge([BOTH, imported(B1, system="three")]))
+    of_ranking = {r["system"]: n for n, r in enumerate(data.main_ranking.ranked, start=1)}
+    ((head, column),) = answer.ranks(data).items()
+    assert data.protocol.average_attack.phrase in head
+    assert column == {s: str(of_ranking[system_column(s)]) for s in ("one", "two", "three")}
+    plain = json.loads(answer.answer_json(data, "T", ()))
+    assert {s["system"]: str(s["rank"]) for s in plain["systems"] if s["rank"]} == column

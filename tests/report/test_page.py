@@ -85,6 +85,16 @@ def test_nothing_is_fetched(tmp_path: Path) -> None:
     assert not re.search(r"https?://|@import|url\(", text)
 
 
+def test_an_image_stays_as_it_is_without_webp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("PIL.features.check", lambda name: False)
+    (tmp_path / "f.png").write_bytes(PNG)
+    page = report(tmp_path, Section("F", pictures=(Picture(tmp_path / "f.png", "A"),)))
+    (source,) = [a["src"] for _, a in page.tags if "src" in a]
+    assert source == "data:image/png;base64," + base64.b64encode(PNG).decode()
+
+
 def test_names_are_escaped(tmp_path: Path) -> None:
     page = report(tmp_path, Section(ODD_NAME, (ODD_NAME,), (table(),)), title=ODD_NAME)
     for tag in ("title", "h1", "h2", "p", "td"):
