@@ -236,8 +236,10 @@ def estimates_of(results: Results, arrays: StoredArrays) -> Iterator[Estimate]:
     protocol, variant = results.protocol, results.protocol.variant
     enrolled = {data_set.id: data_set.enrollment for data_set in protocol.data_sets}
     split = main_split(protocol, results.records())
-    for record in (r for r in results.records() if r.condition.split == split):
+    for record in results.records():
         c = record.condition
+        if c.split != split or not protocol.gender_weights.get(c.gender, 1):
+            continue  # genders without weight are parts of another set
         is_meant = record.kind == "similarity" or c.trial != ORIGINAL
         if record.kind == "verification":
             is_meant = c.is_by_challenge and c.attack_model == protocol.average_attack_model

@@ -250,6 +250,8 @@ def test_stored_intervals_stand_for_replicates_that_are_missing() -> None:
     assert found.error == pytest.approx(0.1 / stats.t.ppf(0.975, 10))
     row = expected(pooled([found], 0.5).times(11**-0.5), 10, 0.02)
     assert row["width"] == pytest.approx(0.2)
+    parts = replace(results.protocol, gender_weights={"f": 0.0})
+    assert not [*estimates_of(replace(results, protocol=parts), Stored(lambda _: None))]
     single = replace(results, verification=(of_scores("B1", n_speakers=1),))
     assert not [*estimates_of(single, Stored(lambda _: None))]
     other = replace(of_scores("B1"), condition=condition("B1", attack_model="ignorant"))
