@@ -277,5 +277,6 @@ def _panel(rows: Sequence[dict[str, Any]], size: str, name: str, label: str) -> 
         )
         curves += [curve, Curve(x, high, colour=curve.colour, fill=True, base=low)]
     top = 105.0 if name == "power" else 1.05 * max(float(curve.y.max()) for curve in curves)
-    ticks = tuple((float(np.log10(n)), str(n)) for n in sizes)
+    apart = [n for n, after in zip(sizes, [*sizes[1:], math.inf], strict=True) if after > 1.3 * n]
+    ticks = tuple((float(np.log10(n)), str(n)) for n in apart)
     return Panel(tuple(curves), size[2:], label, limits, (0.0, top), x_ticks=ticks, x_scale="log10")
