@@ -17,7 +17,7 @@ PACKAGE = Path(privacy_eval.__file__).parent
 ROOMS = (
     ("study",),
     ("attackers", "compat", "curves", "disclosure", "editions", "listening")
-    + ("organizers", "scale", "speech", "utility"),
+    + ("organizers", "planning", "scale", "speech", "utility"),
     ("cli",),
     ("report",),
     ("numbers", "simulate", "stages"),

@@ -37,8 +37,8 @@ from ..metrics.pav import FloatArray
 from ..protocol.protocol import Protocol
 from ..results.measurements import PRESENT, RANKS, Measurements, Row, measured
 from ..version import __version__
-from .opinions import mean_opinion, opinion_difference
-from .ratings import Ratings, joint_codes
+from .opinions import mean_opinion, opinion_difference, rating_variances
+from .ratings import Ratings, joint_codes, read_ratings
 
 #: Rated quantities: similarity by the kind of pair.
 QUANTITIES = (
@@ -341,6 +341,36 @@ def evaluate_ratings(
         for system, selected in pool.rated(quantity).items()
     }
     return test, ListeningTestCurves(points, densities, curves)
+
+
+def pilot_variances(paths: Sequence[Path]) -> tuple[FloatArray, FloatArray | None, int]:
+    """Read ratings, and average the variances of `rating_variances` over quantities and systems
+    without original speech, and over pairs of these; with the fewer of listeners and speakers.
+
+    Raises
+    ------
+    PrivacyEvalError
+        One listener or speaker only, or ratings that are all equal.
+    """
+    ratings = read_ratings(paths)
+    speakers, _ = rated_speakers(ratings)
+    systems = tuple(dict.fromkeys(ratings.system[ratings.system != ORIGINAL_SYSTEM].tolist()))
+    pool, ones, others = _Pool(ratings, ratings.score, systems), [], []
+    for quantity in QUANTITIES:
+        samples = [
+            (ratings.score[of], ratings.evaluator[of], speakers[of])
+            for of in pool.rated(quantity).values()
+        ]
+        ones += [rating_variances(sample) for sample in samples]
+        others += [rating_variances(*two) for two in itertools.combinations(samples, 2)]
+    known = [one for one in ones if sum(one) > 0]
+    fewest = min(np.unique(names).size for names in (ratings.evaluator, speakers))
+    if not known:
+        raise PrivacyEvalError(
+            f"{paths[0]}: ratings that are all equal, or of one listener or speaker, do not tell "
+            "how ratings vary: collect more, or leave --ratings out"
+        )
+    return np.mean(known, axis=0), np.mean(others, axis=0) if others else None, fewest
 
 
 def _without(ratings: Ratings, excluded: Sequence[str]) -> Ratings:

@@ -12,5 +12,6 @@ WING = Wing(
             "evaluate the ratings of a listening test: metrics, tables and figures",
         )
     },
+    provides={"variances of ratings": f"{_HERE}.evaluation:pilot_variances"},
     inserts={"listening": f"{_HERE}.figures:listening_insert"},
 )

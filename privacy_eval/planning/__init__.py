@@ -1,0 +1,1 @@
+"""How many speakers, or listeners, an evaluation needs."""
