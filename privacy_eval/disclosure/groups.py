@@ -280,7 +280,13 @@ def groups(
 
 @dataclass(frozen=True)
 class GroupSummary(Stratum):
-    """What a record keeps of the trials within a group; no test without a bootstrap."""
+    """What a record keeps of the trials within a group.
+
+    Attributes
+    ----------
+    test : GroupTest or None
+        None without a bootstrap, too.
+    """
 
     test: GroupTest | None = None
 
@@ -502,7 +508,18 @@ def group_errors(trials: Trials) -> dict[str, FalseMatches]:
 
 
 def nontargets_of_groups(trials: Trials) -> dict[str, dict[str, int]]:
-    """Count the nontargets of grouped trials, by enrolled, then by tested group."""
+    """Count the nontargets of all pairs of groups.
+
+    Parameters
+    ----------
+    trials : Trials
+        As from `grouped`.
+
+    Returns
+    -------
+    dict of str to dict of str to int
+        By enrolled, then by tested group.
+    """
     return _by_pair(strata.names_of(trials), _count_cells(trials, trials.is_target)[1].tolist())
 
 

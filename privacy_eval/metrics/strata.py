@@ -164,24 +164,65 @@ def ungrouped(trials: Trials) -> list[str]:
 
 
 def names_of(trials: Trials) -> tuple[str, ...]:
-    """Return the names of the groups of grouped trials, sorted."""
+    """Return the names of the groups, sorted.
+
+    Parameters
+    ----------
+    trials : Trials
+        As from `grouped`.
+
+    Returns
+    -------
+    tuple of str
+    """
     return tuple(trials["trial_group"].names)
 
 
 def sides_of(trials: Trials) -> tuple[IntArray, IntArray]:
-    """Return the groups of the enrolled and of the trial speaker, shapes (P,); -1 for none."""
+    """Return the numbers of the groups of both speakers of trials; -1 for none.
+
+    Parameters
+    ----------
+    trials : Trials
+        As from `grouped`.
+
+    Returns
+    -------
+    int arrays, shapes (P,)
+        Of the enrolled speakers, of the trial speakers.
+    """
     enrolled, trial = (trials[f"{side}_group"].codes for side in ("enrolled", "trial"))
     return enrolled.astype(np.int64), trial.astype(np.int64)
 
 
 def speakers_of(trials: Trials) -> tuple[IntArray, IntArray]:
-    """Return the numbers of the enrolled and of the trial speaker, shapes (P,)."""
+    """Return the numbers of both speakers of trials.
+
+    Parameters
+    ----------
+    trials : Trials
+
+    Returns
+    -------
+    int arrays, shapes (P,)
+        Of the enrolled speakers, of the trial speakers.
+    """
     enrolled, trial = (side.codes.astype(np.int64) for side in trials.speakers)
     return enrolled, trial
 
 
 def group_of(trials: Trials) -> IntArray:
-    """Return the group of each speaker of grouped trials, shape (S,); -1 for none."""
+    """Return the number of the group of each speaker; -1 for none.
+
+    Parameters
+    ----------
+    trials : Trials
+        As from `grouped`.
+
+    Returns
+    -------
+    int array, shape (S,)
+    """
     group = np.full(len(trials.speakers[0].names), -1, dtype=np.int64)
     for speakers, groups in zip(speakers_of(trials), sides_of(trials), strict=True):
         group[speakers] = groups
@@ -321,9 +362,21 @@ def intervals_of(
     seed: int,
     tests: tuple[IntArray, FloatArray] | None = None,
 ) -> dict[str, tuple[float, float]]:
-    """Compute the intervals of the metrics of some trials; none with fewer than two speakers.
+    """Compute 95 % bootstrap intervals over speakers of the metrics of some trials.
 
-    `tests`: their speakers and whether these are found, for the interval of `rank1`.
+    Parameters
+    ----------
+    trials : Trials
+        As from `grouped`.
+    rows : bool array, shape (P,)
+    replicates, seed : int
+    tests : (int array, float array), optional
+        The speakers of tests, and whether these are found: for the interval of `rank1`.
+
+    Returns
+    -------
+    dict of str to (float, float)
+        Bounds by metric; empty with fewer than two speakers, or without trials of a class.
     """
     own = np.unique(speakers_of(trials)[0][rows & trials.is_target])
     if own.size < 2 or not (rows & ~trials.is_target).any():
@@ -373,7 +426,20 @@ def _speaker_draws(trials: Trials, replicates: int, seed: int) -> IntArray:
 
 
 def draws_of(sizes: Sequence[int], replicates: int, generator: np.random.Generator) -> FloatArray:
-    """Draw the members of groups with replacement; count each, shape (replicates, members)."""
+    """Draw the members of groups with replacement.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Of the groups.
+    replicates : int
+    generator : numpy.random.Generator
+
+    Returns
+    -------
+    float array, shape (replicates, members)
+        How often each was drawn.
+    """
     counts = []
     for size in sizes:
         drawn = generator.integers(0, size, (replicates, size))
