@@ -105,8 +105,9 @@ def _check_disparities(rows: Sequence[Row], where: str) -> None:
     from .groups import FalseMatches
 
     of_pairs = (row for row in rows if row["metric"] == "fmr")
-    rates = {(row.get("group"), row.get("against_group")): row.get("value") for row in of_pairs}
-    missed = {row["group"]: row.get("value") for row in rows if row["metric"] == "fnmr"}
+    sides = ("group", "against_group")
+    rates = {tuple(row.get(side, "") for side in sides): row.get("value") for row in of_pairs}
+    missed = {row.get("group", ""): row.get("value") for row in rows if row["metric"] == "fnmr"}
     if rates.keys() != {*itertools.product(missed, repeat=2)}:
         raise PrivacyEvalError(f"{where}: expected a value of every pair of groups")
     within = {group: {group: rates[group, group]} for group in missed}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 
 from ..choices import grouped
 from ..metrics import METRICS
 from ..metrics.strata import MIN_TESTED
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, CHALLENGE_ATTACKERS, ORIGINAL
-from ..report.table import Table
 from ..results.measurements import Measurements, Row
 from ..results.records import Record, Results
 
@@ -34,11 +32,11 @@ def group_sentences(data: ReportData) -> list[str]:
     for column in group_columns(data):
         recognized = data.measurements.select(metric="wer", group_by=column, trial=ANONYMIZED)
         sentences += _most_uneven(data, recognized, f"By {column}, the word error rate differs")
-        sentences += _lacking(data.results, column)
+        sentences += lacking(data.results, column)
     return sentences
 
 
-def _lacking(results: Results, column: str) -> Iterator[str]:
+def lacking(results: Results, column: str) -> Iterator[str]:
     """Say what cannot be computed by the groups of a column from what the tree has."""
     without = [r for r in results.recognition if column not in columns_of(r)]
     if without:
@@ -51,17 +49,6 @@ def _lacking(results: Results, column: str) -> Iterator[str]:
             f"Not by {column}: recalls of emotions, of which the tree has means over folds only, "
             "no predictions (uar --by takes these)"
         )
-
-
-def with_lacking(tables: Iterable[Table], data: ReportData) -> Iterator[Table]:
-    """Yield tables; the first of each column of groups says what the tree does not tell of it."""
-    columns = group_columns(data)
-    for table in tables:
-        of_table = [c for c in columns if table.title.startswith(f"By {c}")]
-        for column in of_table:
-            columns.remove(column)
-            table = replace(table, notes=(*table.notes, *_lacking(data.results, column)))
-        yield table
 
 
 def privacy_sentences(data: ReportData) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..choices import AMOUNT, GROUPS, SITUATIONS
 from ..errors import counted
@@ -24,7 +24,7 @@ from ..report.system_tables import WORST_SPEAKERS
 from ..report.table import Table
 from ..results.measurements import Measurements, Row
 from . import in_words
-from .groups_in_words import group_sentences, with_lacking
+from .groups_in_words import group_columns, group_sentences, lacking
 from .linkage import OF_SPEAKERS, SpeakerLinkage, singling_out_chance, wilson_interval
 from .numbers import (
     Rates,
@@ -283,6 +283,12 @@ class Disclosed(Rates):
         what fills in their words."""
         return list(_with_entries(entries)), _PARTS
 
-    def with_lacking(self, tables: Iterable[Table]) -> list[Table]:
-        """Return the tables of a system with what cannot be computed by groups."""
-        return list(with_lacking(tables, self.data))
+    def with_lacking(self, tables: Iterable[Table]) -> Iterator[Table]:
+        """Yield tables; the first of each column of groups says what the tree does not tell."""
+        columns = group_columns(self.data)
+        for table in tables:
+            for column in [c for c in columns if table.title.startswith(f"By {c}")]:
+                columns.remove(column)
+                notes = (*table.notes, *lacking(self.data.results, column))
+                table = replace(table, notes=notes)
+            yield table

@@ -83,7 +83,7 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
     if is_first and (pairs := pairs_table(data, system)) is not None:
         tables.append(pairs)
     if folder.disclosed:
-        tables = folder.disclosed.with_lacking(tables)
+        tables = list(folder.disclosed.with_lacking(tables))
 
     def notes(table: Table) -> list[str]:
         has_intervals = any(" [" in cell for row in table.rows for cell in row)

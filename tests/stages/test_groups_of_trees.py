@@ -154,6 +154,7 @@ def test_false_matches_by_loops(tree: GroupedTree) -> None:
         ("fmr", {"value": 1.5}, "not within 0 to 1"),
         ("fmr", {"against_group": "c"}, "every pair"),
         ("fnmr", {"group": "c"}, "every pair"),
+        ("fnmr", {"group": None}, "every pair"),
         ("fdr", {"value": 0.123}, "contradict"),
         ("fdr", {"metric": "garbage"}, "unknown metric"),
     ],
@@ -163,7 +164,9 @@ def test_wrong_false_matches_are_refused(
 ) -> None:
     plain = json.loads((tree.root / "out/results.json").read_text())
     rows = plain["verification"][0]["rows"]
-    next(row for row in rows if row["metric"] == metric and "threshold" in row).update(change)
+    row = next(row for row in rows if row["metric"] == metric and "threshold" in row)
+    kept = {name: value for name, value in {**row, **change}.items() if value is not None}
+    rows[rows.index(row)] = kept
     changed = tmp_path / "results.json"
     changed.write_text(json.dumps(plain))
     with pytest.raises(PrivacyEvalError, match=rf"results\.json.*{message}"):
