@@ -11,6 +11,7 @@ from .attackers.fusion import fuse_scores as fuse_scores
 from .disclosure.amount import amounts as amounts
 from .disclosure.attributes import infer_attribute as infer_attribute
 from .disclosure.gate import decide as decide
+from .disclosure.groups import groups as groups
 from .disclosure.identification import identify as identify
 from .disclosure.identification import singling_out as singling_out
 from .disclosure.worst_case import worst_case as worst_case
@@ -34,7 +35,6 @@ from .metrics import speaker_bootstrap as speaker_bootstrap
 from .metrics import speechbrain_eer as speechbrain_eer
 from .metrics import zebra as zebra
 from .metrics.evaluation import compare as compare
-from .metrics.groups import groups as groups
 from .metrics.pairing import pair as pair
 from .metrics.strongest import strongest as strongest
 from .metrics.trials import Trials as Trials

@@ -23,8 +23,9 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 from tabulate import tabulate
 
+from privacy_eval.disclosure.groups import max_t_test
 from privacy_eval.disclosure.identification import identified, ranked
-from privacy_eval.metrics.groups import grouped, max_t_test
+from privacy_eval.metrics.strata import grouped
 from privacy_eval.metrics.trials import Ids, Trials
 from privacy_eval.metrics.utility import SpeakerSums
 

@@ -36,8 +36,8 @@ from privacy_eval.cli.stages import stage_options
 from privacy_eval.io.vectors import write_matrix, write_plda, write_vector, write_vectors
 from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics import describe
-from privacy_eval.metrics.groups import GroupErrors, GroupSummary, TargetStratum
 from privacy_eval.metrics.similarity import SpeakerSimilarity
+from privacy_eval.metrics.strata import Stratum
 from privacy_eval.numbers.cells import Cells, at
 from privacy_eval.numbers.challenge_averages import challenge_averages
 from privacy_eval.numbers.report_data import ReportData
@@ -208,13 +208,12 @@ def scored(
     *,
     zebra_tag: Mapping[str, str] | None = None,
     speaker_intervals: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
-    groups: Mapping[str, Mapping[str, GroupSummary]] | None = None,
-    group_errors: Mapping[str, GroupErrors] = MappingProxyType({}),
-    sessions: Mapping[str, TargetStratum] = MappingProxyType({}),
+    of_groups: Sequence[Mapping[str, Any]] | None = None,
+    sessions: Mapping[str, Stratum] = MappingProxyType({}),
     **more: Any,
 ) -> Record:
-    """A record of scores with other values, categories or intervals by variant, groups of speakers,
-    facts or fields."""
+    """A record of scores with other values, categories or intervals by variant, rows of groups of
+    speakers, facts or fields."""
     values = record.by_variant() if metrics is None else metrics
     tags = record.tags if zebra_tag is None else zebra_tag
     known = {variant: record.intervals(variant) for variant in record.by_variant()}
@@ -228,8 +227,8 @@ def scored(
             tag = {"tag": tags[variant]} if variant in tags else {}
             rows.append(row | ends | (tag if row["metric"] == "zebra_individual" else {}))
     parts = [row for row in record.rows if not row.keys().isdisjoint(WHOLE)]
-    if groups is not None or group_errors or sessions:
-        of_parts = verification_rows({}, groups or {}, group_errors, sessions)
+    if of_groups is not None or sessions:
+        of_parts = verification_rows({}, map(dict, of_groups or ()), sessions)
         parts = [without_blanks(row) for row in of_parts]
     own = {f.name for f in fields(record)}
     facts = {name: value for name, value in more.items() if name not in own}

@@ -16,12 +16,12 @@ from privacy_eval import metrics, speaker_bootstrap
 from privacy_eval.asv.cosine import unit_vectors
 from privacy_eval.attackers.alignment import align
 from privacy_eval.compat.zebra import assess
+from privacy_eval.disclosure.groups import groups
 from privacy_eval.disclosure.linkage import closed_set_linkage, single_out
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.listening.opinions import mean_opinion
 from privacy_eval.metrics import Trials, TrialScores, kaldi_eer, similarity_matrix
 from privacy_eval.metrics.eer import speaker_eers
-from privacy_eval.metrics.groups import groups
 from privacy_eval.scale.counts import count_scores
 from privacy_eval.utility.rates import recalls
 

@@ -23,6 +23,7 @@ MODULES = ("listening/opinions.py", "utility/rates.py")
 OTHERS = (
     *("aligned_scores", "tree_scores", "trees", "verbs", "verb_inputs", "wing"),
     *("evidence", "figures", "gate", "in_words", "numbers", "report", "statement", "verdict"),
+    *("group_figures", "group_records", "groups_in_words"),
 )
 Documented = ast.FunctionDef | ast.ClassDef
 

@@ -45,7 +45,7 @@ def check_groups(groups: object, labels: Labels, without: Sequence[str]) -> None
 
 def group_caveats(speakers: Mapping[str, int], column: str, without: Sequence[str]) -> list[str]:
     """Say what the numbers of groups cannot tell, given the number of speakers of each."""
-    from ..metrics.groups import few_speakers
+    from ..metrics.strata import few_speakers
 
     caveats = few_speakers(speakers)
     if without:

@@ -15,13 +15,12 @@ from ..io.schema import to_plain
 from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS, columns_of_key
 from ..options import choice, flag, number, path, value
 from ..wings import provided
-from .group_options import BY, check_groups, group_caveats, read_by
+from .group_options import BY
 from .options import Options, few_replicates, log, plot_file
 
 if TYPE_CHECKING:
     from ..metrics import Evaluation, Metric, Trials, TrialScores, Variant
     from ..metrics.eer import SpeakerEer
-    from ..metrics.groups import GroupReport
     from ..report.single_files import Found
     from ..report.table import Table
 
@@ -92,7 +91,7 @@ VERBS: dict[str, Options] = {
         "example": "--scores scores --trials data/libri_test/trials --bootstrap 1000",
         "shared": "variant bootstrap seed utt2spk allow-missing metric",
         "either": "--scores --target",
-        "needs": {"worst_case": "worst case"},
+        "needs": {"worst_case": "worst case", "by": "metrics of groups"},
         "rules": (
             ("nontarget", "target", "{} goes with --target"),
             ("target", "nontarget", "{} goes with --nontarget"),
@@ -369,15 +368,7 @@ def _more(
         worst = provided("worst case")(trials, seed=arguments.seed)
         yield {"worst_case": worst}, [table_of("worst_case", worst)]
     if arguments.by:
-        drawn = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
-        groups = groups_of_trials(trials, arguments.by, speakers, **drawn)
-        yield (
-            {"groups": {column: plain_report(*of) for column, of in groups.items()}},
-            [
-                table_of(f"groups_{number}", report, f"By {column}", caveats)
-                for number, (column, (report, caveats)) in enumerate(groups.items())
-            ],
-        )
+        yield provided("metrics of groups")(arguments, trials, speakers)
     if arguments.dialects:
         yield _dialects(scores)
 
@@ -422,39 +413,6 @@ def _write_plot(
     plot = score_plot({name: of[variant] for name, of in evaluated.items()})
     file: Path = arguments.plot
     write(Drawing(file.stem, "DET curves and ECE profiles", plot), file.parent, [file.suffix[1:]])
-
-
-def groups_of_trials(
-    trials: Trials,
-    by: Sequence[str],
-    files: tuple[Path, Path | None],
-    *,
-    bootstrap: int,
-    seed: int,
-) -> dict[str, tuple[GroupReport, list[str]]]:
-    """Evaluate the groups of every `FILE:COLUMN`; also tell who is in none, by column.
-    `files`: the speakers of trial utterances and of enrolled ones."""
-    from ..metrics.groups import groups
-    from ..stages.records import grouped_trials
-
-    found = {}
-    for labels in read_by(by):
-        known, group_of, without = grouped_trials(trials, labels, *files)
-        check_groups(group_of, labels, without)
-        report = groups(known, group_of, bootstrap=bootstrap, seed=seed)
-        found[labels.column] = report, group_caveats({}, labels.column, without)
-    return found
-
-
-def plain_report(report: GroupReport, caveats: Sequence[str]) -> dict[str, Any]:
-    """Return a report as plain values, with the intervals beside the values of each group."""
-
-    plain: dict[str, Any] = to_plain(report)
-    del plain["left_out"]  # the caveats tell it
-    for name, kinds in plain.pop("intervals").items():
-        for kind, bounds in kinds.items():
-            plain["groups"][name][kind]["intervals"] = bounds
-    return plain | {"caveats": [*report.caveats, *caveats]}
 
 
 def shown_variants(arguments: argparse.Namespace) -> Sequence[Variant]:

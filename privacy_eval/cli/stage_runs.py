@@ -184,7 +184,7 @@ def asv_scores(arguments: argparse.Namespace) -> int:
 
 def privacy_metrics(arguments: argparse.Namespace) -> int:
     """Stage 6."""
-    from ..stages.privacy_metrics import WORD_ERRORS, evaluate_tree, without_intervals
+    from ..stages.privacy_metrics import GROUPS, WORD_ERRORS, evaluate_tree, without_intervals
 
     experiment = load_experiment(arguments)
     protocol, utt2spk = experiment.asv.protocol, arguments.utt2spk
@@ -196,6 +196,10 @@ def privacy_metrics(arguments: argparse.Namespace) -> int:
     options = fill(MetricOptions, arguments, **own)
     if not arguments.job:
         _log_earlier_records(experiment, options)
+    try:
+        provided(GROUPS, needed=bool(options.groups))
+    except PrivacyEvalError as error:
+        log(f"privacy-eval: warning: {error}")
     outcome = evaluate_tree(
         experiment.systems,
         experiment.out,

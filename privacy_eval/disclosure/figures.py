@@ -18,15 +18,22 @@ from ..choices import grouped
 from ..errors import counted
 from ..metrics.pav import FloatArray
 from ..numbers.cells import ORIGINAL_COLUMN, interval_of
-from ..numbers.groups import by_trial_set, main_split
-from ..numbers.report_data import ReportData
+from ..numbers.report_data import ReportData, main_split
 from ..report.figures import style
 from ..report.figures.drawing import Drawing
 from ..report.figures.plot import Curve, Panel, Plot, system_curve
 from ..results.measurements import Measurements, Row
 from ..results.records import Record, galleries
 from .linkage import singling_out_chance
-from .numbers import by_length, rate_at, seconds_at, speakers_chance, speakers_of, speakers_size
+from .numbers import (
+    by_length,
+    by_trial_set,
+    rate_at,
+    seconds_at,
+    speakers_chance,
+    speakers_of,
+    speakers_size,
+)
 
 #: Maximum number of curves with bands: more bands hide one another.
 _MOST_BANDS = 4

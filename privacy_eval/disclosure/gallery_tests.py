@@ -30,8 +30,8 @@ from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded, digest
 from ..io.user_tables import Labels
 from ..io.vectors import Vectors
-from ..metrics.groups import MIN_TESTED
 from ..metrics.pav import FloatArray, IntArray
+from ..metrics.strata import MIN_TESTED
 from ..metrics.trials import Trials
 from .amount import AmountCurve, Tests, amount_curve
 from .identification import GALLERY_SIZES, RankedTests, identified, ranked

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from ..choices import SITUATIONS
 from ..errors import counted
 from ..metrics.caveats import few_speakers
-from ..numbers.groups import main_split
-from ..numbers.report_data import ReportData
+from ..numbers.report_data import ReportData, main_split
 from ..report.first_screen import highest_of, set_title
 from ..results.measurements import PRESENT, Row
 from ..results.records import Record

@@ -15,8 +15,7 @@ from ..choices import SITUATIONS, grouped
 from ..metrics.confidence import expanded_interval
 from ..metrics.pav import FloatArray
 from ..numbers.cells import interval_of
-from ..numbers.groups import by_trial_set, main_split
-from ..numbers.report_data import ReportData
+from ..numbers.report_data import ReportData, main_split
 from ..protocol.protocol import Protocol
 from ..results.measurements import PRESENT, Measurements, Row
 from ..results.records import Record, Results, galleries
@@ -255,6 +254,11 @@ def mean_halves(records: Iterable[Record]) -> tuple[float, float] | None:
         return None
     first, second = np.mean(halves, axis=0)
     return float(first), float(second)
+
+
+def by_trial_set(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]]:
+    """Group records by split, data set and gender."""
+    return grouped(records, lambda r: (r.condition.split, r.condition.data_set, r.condition.gender))
 
 
 def overlaps(records: Iterable[Record], *, of_systems: bool = False) -> Iterator[Overlap]:

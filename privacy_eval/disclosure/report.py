@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..choices import AMOUNT, SITUATIONS
+from ..choices import AMOUNT, GROUPS, SITUATIONS
 from ..errors import counted
 from ..metrics.caveats import few_speakers
 from ..numbers.report_data import ReportData
@@ -24,6 +24,7 @@ from ..report.system_tables import WORST_SPEAKERS
 from ..report.table import Table
 from ..results.measurements import Measurements, Row
 from . import in_words
+from .groups_in_words import group_columns, group_sentences, lacking
 from .linkage import OF_SPEAKERS, SpeakerLinkage, singling_out_chance, wilson_interval
 from .numbers import (
     Rates,
@@ -172,8 +173,10 @@ _PARTS: Mapping[str, _Fill] = {
 
 def _with_entries(entries: Iterable[Declared]) -> Iterator[Declared]:
     """Yield the core's entries with those of the wing, before two of them and at the end."""
-    groups, *others, speakers, attributes, _, _ = bundled_entries("disclosure")
-    before = {"groups_{number}_wer": [groups], "sessions": others}
+    entries_of_wing = bundled_entries("disclosure")
+    groups = [e for e in entries_of_wing if e.section == GROUPS]
+    *others, speakers, attributes, _, _ = entries_of_wing[len(groups) :]
+    before = {"groups_{number}_wer": groups, "sessions": others}
     for entry in entries:
         yield from before.get(entry.name, ())
         yield entry
@@ -260,6 +263,7 @@ class Disclosed(Rates):
     def sentences(self) -> Mapping[str, Sequence[str]]:
         """Return the sentences of the sections."""
         return {
+            GROUPS: [f"{text}." for text in group_sentences(self.data)],
             AMONG_MANY: in_words.identification_sentences(self),
             AMOUNT: [f"{text}." for text in in_words.amount_sentences(self.data)],
             INFERENCE: [f"{text}." for text in in_words.attribute_sentences(self.data)],
@@ -278,3 +282,13 @@ class Disclosed(Rates):
         """Return the entries of the tables of a system with those of the wing in their places, and
         what fills in their words."""
         return list(_with_entries(entries)), _PARTS
+
+    def with_lacking(self, tables: Iterable[Table]) -> Iterator[Table]:
+        """Yield tables; the first of each column of groups says what the tree does not tell."""
+        columns = group_columns(self.data)
+        for table in tables:
+            for column in [c for c in columns if table.title.startswith(f"By {c}")]:
+                columns.remove(column)
+                notes = (*table.notes, *lacking(self.data.results, column))
+                table = replace(table, notes=notes)
+            yield table

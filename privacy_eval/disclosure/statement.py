@@ -20,7 +20,6 @@ from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
 from ..report.attackers_in_words import attackers_in_words, corrected_words, untried
 from ..report.cautions import not_evaluated_attacks
 from ..report.first_screen import attacker
-from ..report.groups_in_words import privacy_sentences
 from ..report.markup import Markup, join, tag
 from ..report.notes import front_notes
 from ..report.table_formats import escape_markdown
@@ -28,6 +27,7 @@ from ..results.measurements import Row
 from ..results.records import Record
 from ..version import __version__
 from .evidence import ComparedGroups, InferredAttribute, SpeechAmount
+from .groups_in_words import group_columns, privacy_sentences
 from .in_words import basis_text, group_text
 from .linkage import singling_out_chance
 from .numbers import inferred_attributes, percent, rate_of, speech_amounts, tests_of
@@ -433,7 +433,7 @@ def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
     """Say how the groups of a protocol differ, and what was not tested."""
     compared = [f"{s}." for s in (*privacy_sentences(data), *map(_compared, evidence.groups))]
     yield from compared
-    columns = [*data.group_columns, *(of.column for of in evidence.groups)]
+    columns = [*group_columns(data), *(of.column for of in evidence.groups)]
     others = ", ".join([*_without(("age", "accent", "language"), columns), "other properties"])
     such = "such groups, or " * (not compared)
     yield f"Whether {such}groups by {others} differ was not tested (groups in the protocol)."

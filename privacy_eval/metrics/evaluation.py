@@ -39,10 +39,10 @@ from .confidence import (
     speaker_bootstrap,
     subtract,
 )
-from .groups import trials_by
 from .pairing import rows_of_same
 from .printed import CHANCE_OF_ZEBRA, Printed, bias_notes, latex_table
 from .registry import METRICS, score_metrics, zebra_tag
+from .strata import trials_by
 from .trial_scores import VARIANTS, TrialScores, Variant
 from .trials import Table, Trials, Values
 

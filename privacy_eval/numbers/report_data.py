@@ -4,7 +4,7 @@ published systems beside them, and stored arrays."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -33,13 +33,18 @@ from .cells import (
     system_column,
 )
 from .challenge_averages import challenge_averages, coverage, too_few_replicates
-from .groups import main_split
 from .means import Means, trade_offs, utility_metrics
 from .rankings import Ranking, check_ranking_metric, rank, rankings, with_attackers
 from .report_sources import DISCLOSED, ReportSources
 
 #: Intervals that bars are drawn with.
 Whiskers = Literal["speakers", "independent"]
+
+
+def main_split(protocol: Protocol, records: Iterable[Record]) -> str:
+    """Return the split that sentences describe: the last with records, usually the test set."""
+    present = {vars(r.condition)["split"] for r in records}
+    return next((s for s in reversed(protocol.splits) if s in present), protocol.splits[-1])
 
 
 @dataclass(frozen=True)
@@ -207,12 +212,6 @@ class ReportData:
     def has_few_speakers(self) -> bool:
         """Whether these are known to be too few to judge an anonymizer."""
         return self.most_speakers is not None and self.most_speakers < LEAST_SPEAKERS
-
-    @functools.cached_property
-    def group_columns(self) -> list[str]:
-        """Columns of metadata that have results by group."""
-        records = self.results.records()
-        return list(dict.fromkeys(column for r in records for column in r.group_columns))
 
     @functools.cached_property
     def gaps(self) -> list[str]:

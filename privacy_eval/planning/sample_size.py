@@ -24,7 +24,7 @@ from scipy.special import expit, logit, nctdtr, ndtri, stdtrit
 from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from ..metrics.pav import FloatArray
 from ..metrics.trials import Trials
-from ..numbers.groups import main_split
+from ..numbers.report_data import main_split
 from ..protocol.protocol import ORIGINAL, Recognition
 from ..results.arrays import StoredArrays
 from ..results.records import Record, Results

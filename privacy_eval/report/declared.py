@@ -20,7 +20,6 @@ from ..metrics import METRICS, NOT_AVAILABLE, Label, describe, of_kind, withhold
 from ..metrics.caveats import marked_text, note_of
 from ..metrics.printed import escape_latex
 from ..metrics.registry import Kind
-from ..numbers.groups import recognizer
 from ..numbers.means import decoded_sets
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import (
@@ -689,6 +688,16 @@ class _Rendering:
             if r.get("metric") in metrics - {""}
         )
         yield from (note_of(c) for c in dict.fromkeys(caveats) if c is not None)
+
+
+def recognizer(row: Row, protocol: Protocol) -> str:
+    """Name the recognizer and the language model of a rate, each where the protocol has several."""
+    asr, language = row.get("asr_model"), row.get("language_model")
+    models = (
+        f"trained on {asr}" if asr and len(protocol.recognition.models) > 1 else "",
+        language if language and len(protocol.recognition.language_models) > 1 else "",
+    )
+    return ", ".join(filter(None, models))
 
 
 def value_text(

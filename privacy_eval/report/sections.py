@@ -16,7 +16,6 @@ from ..wings import Reference, of_wings, referred
 from .declared import declared_table, entry_of, tables_of_ones_own
 from .figures import KINDS, curve_figures, drawn_from, kinds, pictures
 from .first_screen import front
-from .groups_in_words import group_sentences
 from .main_results import attackers_table, main_results_table
 from .notes import cautions
 from .page import Front, Picture, Section
@@ -115,8 +114,7 @@ def report_sections(
             SIDE_BY_SIDE, parts=tuple(replace(p, folded=n > 0) for n, p in enumerate(side_by_side))
         ),
         section(LEAST_PROTECTED, _SPEAKERS),
-        section(GROUPS, *(f"{sentence}." for sentence in group_sentences(data))),
-        *(section(title, *disclosed.get(title, ())) for title in (AMONG_MANY, AMOUNT, INFERENCE)),
+        *(section(t, *disclosed.get(t, ())) for t in (GROUPS, AMONG_MANY, AMOUNT, INFERENCE)),
         *(section(title, *referred(text)(data)) for title, text in added.items()),
         *(
             section(title, folded=folded)

@@ -17,7 +17,6 @@ from ..choices import grouped
 from ..io.files import file_names
 from ..metrics import NOT_AVAILABLE, VARIANTS, describe, of_kind
 from ..numbers.cells import interval_of
-from ..numbers.groups import lacking_groups
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import CHALLENGE_ATTACKERS
 from ..results.measurements import PRESENT, WHOLE, Measurements, Row, metric_of
@@ -83,12 +82,8 @@ def system_tables(data: ReportData, system: str, results_folder: str) -> list[Ta
     tables = list(declared_tables(folder, entries, name, parts))
     if is_first and (pairs := pairs_table(data, system)) is not None:
         tables.append(pairs)
-    # The first table of each column of groups says what the tree does not tell of it.
-    for column in folder.group_columns:
-        of_column = (n for n, t in enumerate(tables) if t.title.startswith(f"By {column}"))
-        if (first := next(of_column, None)) is not None:
-            lacking = lacking_groups(folder.results, column)
-            tables[first] = replace(tables[first], notes=(*tables[first].notes, *lacking))
+    if folder.disclosed:
+        tables = list(folder.disclosed.with_lacking(tables))
 
     def notes(table: Table) -> list[str]:
         has_intervals = any(" [" in cell for row in table.rows for cell in row)

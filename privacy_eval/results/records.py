@@ -49,14 +49,13 @@ from ..metrics.caveats import (
     marked_text,
 )
 from ..metrics.evaluation import is_weaker, overestimate_reason
-from ..metrics.groups import disparities
 from ..metrics.llr import categorical_tag
 from ..metrics.printed import Printed
 from ..metrics.similarity import VERDICTS, SpeakerSimilarity
 from ..metrics.utility import MAX_DIFFERENCE, SpeakerErrors, SpeakerSums, mean_of_folds
 from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import Condition
-from ..wings import OR_ABSENT
+from ..wings import OR_ABSENT, provided
 from .measurements import COUNTS, PRESENT, TYPES, WHOLE, Measurements, Row, is_known, metric_of
 from .record_caveats import held_back, names_of, today, utility_caveats, with_found
 from .rows import measurements_of
@@ -217,7 +216,7 @@ def _check_similarity(record: Record, where: str) -> None:
 
 def _check_verification(record: Record, where: str) -> None:
     """Check a minimum against its metric, and a grade against its value, as printed; intervals
-    among the facts; disparities of groups."""
+    among the facts; error rates of groups, which a wing computes."""
     of = record.facts
     independent = of.get("eer_interval_if_independent", (0, 1))
     _check_bounds((independent, *of.get("above", {}).values()), where)
@@ -243,27 +242,8 @@ def _check_verification(record: Record, where: str) -> None:
                     f"{individual:g}, which is {' or '.join(grades)}"
                 )
     errors = record.measurements.select(threshold=PRESENT)
-    for (column, rate), rows in errors.groups("group_by", "threshold").items():
-        _check_disparities(rows, f"{where}: {column} at {rate}")
-
-
-def _check_disparities(rows: Sequence[Row], where: str) -> None:
-    """Check that rates are of all pairs of groups, and that disparities follow from them."""
-    of_pairs = (row for row in rows if row["metric"] == "fmr")
-    rates = {(row.get("group"), row.get("against_group")): row for row in of_pairs}
-    missed = {row.get("group"): row.get("value") for row in rows if row["metric"] == "fnmr"}
-    if rates.keys() != {*itertools.product(missed, repeat=2)}:
-        raise PrivacyEvalError(f"{where}: expected a value of every pair of groups")
-    within = {group: rates[group, group].get("value") for group in missed}
-    both = [(within[g], missed[g]) for g in missed if None not in (within[g], missed[g])]
-    computed = vars(disparities(*zip(*both, strict=True))) if len(both) > 1 else {}
-    others = (row for row in rows if row["metric"] not in ("fmr", "fnmr"))
-    stored = {row["metric"]: row.get("value") for row in others}
-    if stored.keys() != computed.keys() or not all(
-        (a is None) == (b is None) and (a is None or math.isclose(a, b or 0, abs_tol=_SLACK))
-        for a, b in ((stored[name], computed[name]) for name in computed)
-    ):
-        raise PrivacyEvalError(f"{where}: disparities contradict the rates of the groups")
+    if len(errors) and (check := provided("check of disparities", needed=False)):
+        check(errors, where)
 
 
 def _check_identification(record: Record, where: str) -> None:
@@ -607,11 +587,6 @@ class Record:
         """Return the counts of speakers from which replicates of a value are drawn, if known."""
         of = self.facts.get("speakers")
         return of.sums if isinstance(of, SpeakerErrors) else (of or {}).get(key)
-
-    @property
-    def group_columns(self) -> Iterable[str]:
-        """Columns of metadata by whose groups of speakers there are values."""
-        return self.measurements.values("group_by")
 
     def keys(self) -> set[str]:
         """Return the keys of its metrics."""

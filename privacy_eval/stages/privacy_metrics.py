@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,20 +48,22 @@ from ..wings import provided
 from .access import EXTRACTOR_ROLE
 from .attackers import ENROLLED_WORDS, RECOGNIZED, SPOKEN
 from .options import MetricOptions
-from .records import grouped_trials, label_sources, labels_in_tree, note_of, without_group
+from .records import label_sources, note_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..metrics import Evaluation, Variant
     from ..metrics.confidence import BootstrapReplicates
-    from ..metrics.groups import GroupErrors, GroupSummary, GroupValues, TargetStratum
+    from ..metrics.strata import Stratum
     from ..metrics.trials import Trials
 
 #: Incremented when the same inputs yield different numbers or arrays.
 _REVISION = 6
 #: What a wing plans of transcripts.
 WORD_ERRORS = "records of recognition"
+#: Computes the rows of groups of speakers of a record, and remarks on speakers without group.
+GROUPS = "groups of speakers"
 
 #: Inputs of scores that the records of their metrics name, too.
 _OF_SCORES = (EXTRACTOR_ROLE, ENROLLED_WORDS, RECOGNIZED, SPOKEN)
@@ -131,8 +133,10 @@ def evaluate_tree(
 def condition_products(
     systems: Iterable[System], out: Path, tree: Path, options: MetricOptions = MetricOptions()
 ) -> list[Product]:
-    """The records of all conditions."""
+    """The records of all conditions; without groups of speakers where no wing has these."""
     systems = list(systems)
+    if options.groups and not provided(GROUPS, needed=False):
+        options = replace(options, groups=())
     names = file_names(system.name for system in systems)
     return [
         _ConditionRecord(files, out / "records" / folder, tree, options).product()
@@ -202,12 +206,11 @@ _OF_SOME = ("eer", "cllr_min", "linkability", "rank1")
 
 def verification_rows(
     measured: Mapping[Variant, Evaluation],
-    groups: Mapping[str, Mapping[str, GroupSummary]],
-    errors: Mapping[str, GroupErrors],
-    sessions: Mapping[str, TargetStratum],
+    of_groups: Iterable[dict[str, Any]],
+    sessions: Mapping[str, Stratum],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the metrics of a condition in both variants, of groups of speakers by column of
-    metadata, with tested differences, and of target trials by session."""
+    """Yield the metrics of a condition in both variants, those of groups of speakers, and those of
+    target trials by session."""
     from ..metrics import zebra_tag
 
     for variant, of in measured.items():
@@ -217,47 +220,20 @@ def verification_rows(
             bounds = {} if interval is None else {"low": interval.low, "high": interval.high}
             row = {"metric": key, "variant": variant, "value": value, **bounds}
             yield row | ({"tag": tag} if key == "zebra_individual" else {})
-    for column, named in groups.items():
-        for name, of_group in named.items():
-            place = {"group_by": column, "group": name}
-            yield from _of_some(of_group.within, of_group.intervals, **place)
-            if (test := of_group.test) is not None:
-                found = {"value": test.difference, "se": test.se, "p": test.p_value}
-                yield {"metric": "eer", "variant": "exact", **place, "against": "others", **found}
-    for column, of_column in errors.items():
-        yield from _of_errors(column, of_column)
+    yield from of_groups
     for name, stratum in sessions.items():
-        yield from _of_some(stratum.values, stratum.intervals, session=name)
+        yield from stratum_rows(stratum, session=name)
 
 
-def _of_some(
-    values: GroupValues, intervals: Mapping[str, Sequence[float]], **place: str
-) -> Iterator[dict[str, Any]]:
+def stratum_rows(stratum: Stratum, **place: str) -> Iterator[dict[str, Any]]:
     """Yield the metrics of some of the trials, with their numbers."""
-    counts = {name: getattr(values, name) for name in ("n_target", "n_nontarget", "n_speakers")}
+    values = vars(stratum.values)
+    counts = {name: values[name] for name in ("n_target", "n_nontarget", "n_speakers")}
     for key in _OF_SOME:
-        if (value := getattr(values, key)) is not None:
-            low, high = intervals.get(key) or (None, None)
+        if (value := values.get(key)) is not None:
+            low, high = stratum.intervals.get(key) or (None, None)
             row = {"metric": key, "variant": "exact", "value": value, "low": low, "high": high}
             yield {**row, **place, **counts}
-
-
-def _of_errors(column: str, errors: GroupErrors) -> Iterator[dict[str, Any]]:
-    """Yield the error rates of groups at common thresholds, and their disparities."""
-    for rate, matches in errors.false_match.items():
-        place = {"group_by": column, "threshold": float(rate), "variant": "exact"}
-        for enrolled, of_tested in matches.fmr_matrix.items():
-            for tested, value in of_tested.items():
-                of: dict[str, Any] = {"group": enrolled, "against_group": tested}
-                of["n_nontarget"] = errors.n_nontarget[enrolled][tested]
-                yield {"metric": "fmr", "value": value, **place, **of}
-        for group, missed in zip(matches.groups, matches.fnmr, strict=True):
-            yield {"metric": "fnmr", "value": missed, **place, "group": group}
-        if (of_groups := errors.disparities[rate]) is not None:
-            within = (matches.fmr_matrix[group][group] for group in matches.groups)
-            both = sum(None not in pair for pair in zip(within, matches.fnmr, strict=True))
-            for key, value in vars(of_groups).items():
-                yield {"metric": key, "value": value, **place, "n_groups": both}
 
 
 @dataclass(frozen=True)
@@ -340,13 +316,14 @@ class _ConditionRecord:
         exact, left_out = measured["exact"], bool(paired.missing or paired.extra)
         provenance = {"version": __version__, **made_of.provenance()}
         provenance["options"]["allow_missing"] = left_out
-        groups, group_errors, remarks_on_groups = _groups(paired, self.options, self.tree, utt2spk)
+        compute = provided(GROUPS) if self.options.groups else lambda *_: ((), ())
+        of_groups, remarks_on_groups = compute(paired, self.options, self.tree, utt2spk)
         sessions = self._sessions(paired, paths, inputs, utt2spk)
         counts = exact.n_target, exact.n_nontarget
         record = Record(
             self.condition,
             "verification",
-            tuple(map(without_blanks, verification_rows(measured, groups, group_errors, sessions))),
+            tuple(map(without_blanks, verification_rows(measured, of_groups, sessions))),
             {
                 "n_target": exact.n_target,
                 "n_nontarget": exact.n_nontarget,
@@ -398,7 +375,7 @@ class _ConditionRecord:
 
     def _sessions(
         self, trials: Trials, paths: Paths, inputs: Inputs, utt2spk: Path | Loaded | None
-    ) -> dict[str, TargetStratum]:
+    ) -> dict[str, Stratum]:
         """Compute the metrics by whether the target enrolled the trial's session, each of enough
         targets."""
         if "enrollment" not in paths:
@@ -410,7 +387,7 @@ class _ConditionRecord:
         from ..io.data_dir import read_utt2spk
         from ..io.scores import with_speakers
         from ..metrics.caveats import MIN_EER_TRIALS
-        from ..metrics.groups import grouped, summarize_targets
+        from ..metrics.strata import grouped, summarize_targets
 
         speakers, utterances = trials.enrolled.tolist(), trials.utterance.tolist()
         members = load_listed_enrollment(paths["enrollment"], inputs).members
@@ -436,25 +413,6 @@ class _ConditionRecord:
         remarks = () if made is None else made.remarks
         kept = (text for text in remarks if text.startswith((WARNING, LEARNT)))
         return [f"{self.condition.system}: {text.removeprefix(WARNING)}" for text in kept]
-
-
-def _groups(
-    trials: Trials, options: MetricOptions, tree: Path, utt2spk: Path | Loaded | None
-) -> tuple[dict[str, dict[str, GroupSummary]], dict[str, GroupErrors], list[str]]:
-    """Compute the metrics by group of every column of metadata that names a speaker, and the error
-    rates at common thresholds; also return remarks on speakers without a group."""
-    from ..metrics.groups import group_errors, grouped, summarize_groups
-
-    groups, errors, remarks = {}, {}, []
-    for labels in labels_in_tree(options.groups, tree):
-        known, group_of, without = grouped_trials(trials, labels, utt2spk, None)
-        of_trials = grouped(known, group_of)
-        if of_trials["trial_group"].names:
-            drawn = {"replicates": options.bootstrap, "seed": options.seed}
-            groups[labels.column] = summarize_groups(of_trials, **drawn)
-            errors[labels.column] = group_errors(of_trials)
-        remarks += without_group(labels, tree, without, len(known.speakers[0].names))
-    return groups, errors, remarks
 
 
 def _replicates(replicates: BootstrapReplicates | None) -> dict[str, NDArray[Any]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import PrivacyEvalError, known_names
-from ..io.files import Inputs, Loaded, check_inside, relative
+from ..io.files import Inputs, check_inside, relative
 from ..io.user_tables import Labels, path_of_labels, read_labels
 from ..products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
 from ..results.record_files import fields_digest, record_text
@@ -24,7 +24,6 @@ from .access import AsvSystems, Experiment
 from .recipe import stages_of_wings
 
 if TYPE_CHECKING:
-    from ..metrics.trials import Trials
     from ..results.records import Record
 
 T = TypeVar("T")
@@ -153,41 +152,6 @@ def products_of_wing(name: str, experiment: Experiment, options: Any = None) -> 
 
 
 # Groups of speakers by columns of metadata
-
-
-def grouped_trials(
-    trials: Trials, labels: Labels, utt2spk: Path | Loaded | None, enrolled: Path | None
-) -> tuple[Trials, dict[str, str], list[str]]:
-    """Look up the speakers of trials and their groups in a column of metadata.
-
-    Parameters
-    ----------
-    labels : Labels
-        Ages in a column `age` become bands.
-    utt2spk, enrolled : Path, Loaded or None
-        Speakers of trial utterances and of enrolled ones, as `with_speakers` takes them.
-
-    Returns
-    -------
-    trials : Trials
-        With speakers.
-    groups : dict of str to str
-        Of speakers.
-    without : list of str
-        Speakers that are in no group.
-
-    Raises
-    ------
-    PrivacyEvalError
-        As `with_speakers` and `Labels.groups`.
-    """
-    from ..io.scores import with_speakers
-
-    known = with_speakers(trials, utt2spk, enrolled)
-    speaker_of = dict(zip(known.utterance, known.trial_speaker, strict=True))
-    enrolled_only = {*known.enrolled_speaker.used} - {*speaker_of.values()}
-    speaker_of |= {speaker: speaker for speaker in sorted(enrolled_only)}
-    return known, *labels.groups(speaker_of)
 
 
 def label_sources(groups: Iterable[str], tree: Path, inputs: Inputs) -> dict[str, Path]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ..errors import PrivacyEvalError
 from ..metrics.arguments import as_array, as_names
 from ..metrics.confidence import Interval, difference_p_value, expanded_interval
-from ..metrics.groups import MIN_TESTED
+from ..metrics.strata import MIN_TESTED
 from ..metrics.utility import GroupRate, SpeakerSums, ratio_bootstrap
 
 

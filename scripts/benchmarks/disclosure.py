@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacy_eval.disclosure.amount import AMOUNTS, amount_curve
+from privacy_eval.disclosure.groups import groups, summarize_groups
 from privacy_eval.disclosure.linkage import closed_set_linkage
 from privacy_eval.metrics import speaker_bootstrap
-from privacy_eval.metrics.groups import grouped, groups, summarize_groups
+from privacy_eval.metrics.strata import grouped
 from privacy_eval.speech.audio import Audio
 from privacy_eval.speech.audit import audit_utterance
 

@@ -51,8 +51,9 @@ def test_records_are_those_of_single_files(tree: SpeechTree) -> None:
     for record in records(tree):
         options = ("--bootstrap", 20, "--format", "json")
         found = json.loads(tree.identified(record.condition, *by, *options).out)
-        assert {*record.group_columns} == found["groups"].keys() == {"accent", "gender"}
-        for column in record.group_columns:
+        columns = record.measurements.values("group_by")
+        assert {*columns} == found["groups"].keys() == {"accent", "gender"}
+        for column in columns:
             plain: dict[str, Any] = found["groups"][column]["groups"]
             groups = of_groups(record, column)
             assert list(plain) == list(groups)

@@ -176,6 +176,7 @@ def scores_of_two_sexes(tmp_path: Path) -> tuple[Path, dict[str, float]]:
     return path, {"f": 100 * size / len(target)}
 
 
+@pytest.mark.wing("disclosure")
 def test_groups_by_a_table_with_an_index(tmp_path: Path) -> None:
     """The numbers of rows are speakers, too: women had the scores of other people."""
     scores, expected = scores_of_two_sexes(tmp_path)
@@ -189,6 +190,7 @@ def test_groups_by_a_table_with_an_index(tmp_path: Path) -> None:
     assert round(100 * groups["f"]["within"]["eer"], 9) == expected["f"]
 
 
+@pytest.mark.wing("disclosure")
 def test_groups_of_other_people_are_refused(tmp_path: Path) -> None:
     scores, _ = scores_of_two_sexes(tmp_path)
     table = write(tmp_path / "t.csv", ",speaker,sex\n0,p225,f\n1,p226,m\n")

@@ -24,7 +24,6 @@ from support import (
 )
 
 from privacy_eval.metrics import CAVEATS, METRICS, VARIANTS
-from privacy_eval.metrics.groups import GroupSummary, GroupValues
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.notes import front_notes, identical_scores
@@ -241,13 +240,19 @@ def test_linkability_of_few_targets_is_marked_in_every_output() -> None:
 @pytest.mark.wing("disclosure")
 def test_groups_of_few_trials_are_marked_and_not_judged() -> None:
     from privacy_eval.disclosure.gate import Policy, Rule, judge
+    from privacy_eval.disclosure.group_records import summary_rows
+    from privacy_eval.disclosure.groups import GroupSummary, GroupValues
 
     results = imported(ANON, protocol="vpc2022", system="mine")
     summaries = {
         name: GroupSummary(GroupValues(n, 5000, 5, eer=0.4, linkability=0.1))
         for name, n in (("few", 9), ("some", 40), ("many", 50))
     }
-    changes = {"n_target": 99, "n_nontarget": 50_000, "groups": {"accent": summaries}}
+    changes = {
+        "n_target": 99,
+        "n_nontarget": 50_000,
+        "of_groups": [*summary_rows("accent", summaries)],
+    }
     records = tuple(
         scored(r, metrics=dict.fromkeys(VARIANTS, r.values("challenge")), **changes)
         for r in results.verification

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support import ENROLLS, SpeechTree, cli, lines_to
+from support import ENROLLS, SpeechTree, cli, lines_to, ok
 
 from privacy_eval import wings
 from privacy_eval.products.freshness import NOTE
+from privacy_eval.results.json_store import read_results
+
+FOUND = wings._found
 
 
 @pytest.fixture(autouse=True)
@@ -43,11 +46,35 @@ def test_an_option_that_needs_it_is_refused(stage: str, option: str, tree: Speec
         assert run.code == 1 and f"{stage}: not installed: wing disclosure" in run.err
 
 
-def test_the_worst_case_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [("--worst-case", "worst case"), ("--by=speakers.csv:sex", "metrics of groups")],
+)
+def test_what_it_computes_of_scores_is_refused(option: str, name: str, tmp_path: Path) -> None:
     scores = lines_to(tmp_path / "scores", ["a u 1 target", "a v 0 nontarget"])
-    run = cli("metrics", "--scores", scores, "--worst-case")
-    assert run.code == 1 and "worst case: not installed: wing disclosure" in run.err
+    run = cli("metrics", "--scores", scores, option)
+    assert run.code == 1 and f"{name}: not installed: wing disclosure" in run.err
     assert cli("identification", "--ranks", scores).code == 2
+
+
+@pytest.mark.wing("disclosure")
+def test_groups_of_a_protocol_are_left_out_with_a_warning(
+    tree: SpeechTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records of an installation that has the wing are made again, as those of one that has not."""
+    with (tree.root / "small.yaml").open("a") as conf:
+        conf.write(f"groups: [data/{ENROLLS}/spk2gender]\n")
+    results = tree.root / tree.results / "privacy_eval/results.json"
+    ok(cli("stage", "asv-scores", *of_tree(tree)))
+    for absent in (True, False, True):
+        with monkeypatch.context() as patch:
+            if not absent:
+                patch.setattr(wings, "_found", FOUND)
+            run = ok(cli("stage", "privacy-metrics", *of_tree(tree)))
+            assert ("groups of speakers: not installed: wing disclosure" in run.err) == absent
+            ok(cli("stage", "collect", *of_tree(tree)))
+            assert bool(read_results(results).measurements.values("group_by")) != absent
+            ok(cli("report", "--results", results, "--out", tree.root / "report.html"))
 
 
 def test_results_are_reported_and_records_left_out_with_a_note(tree: SpeechTree) -> None:

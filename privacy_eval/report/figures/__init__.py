@@ -77,7 +77,7 @@ KINDS = (
     FigureKind("answer", "Privacy of the systems", folded=False),
     FigureKind("plane", "Privacy and utility", folded=False),
     FigureKind("bars", "Privacy of the systems", folded=False),
-    FigureKind("groups", GROUPS, folded=False),
+    FigureKind("groups", GROUPS, folded=False, left=True),
     FigureKind("amount", AMOUNT, folded=False, left=True),
     FigureKind("identification", "Identification in groups of people", curves=True, left=True),
     FigureKind("scatter", "Metric against metric", default=False),

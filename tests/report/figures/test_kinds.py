@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from latex_support import compiled
 from support import rows_record, scored, side_by_side
 
 from privacy_eval.io.wer import WerLine
-from privacy_eval.metrics.groups import GroupSummary, GroupValues
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import load_protocol
@@ -60,7 +60,9 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
     record = Record(place, "similarity", (), curves="a.npz")
     matrices = ReportData(Results(CONFIG, similarity=(record,)), arrays=Matrices())  # type: ignore[arg-type]
     conditions = [r.condition for r in curves.results.verification]
-    disclosed = disclosures(conditions) if "disclosure" not in absent() else {}
+    disclosed = (
+        disclosures(curves.results.verification, conditions) if "disclosure" not in absent() else {}
+    )
     points = side_by_side(
         {(metric, "ignorant", "test", "libri", "f", ODD): 0.3 for metric in ("eer", "cllr_min")},
         (ODD,),
@@ -84,13 +86,14 @@ def _data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReportData]:
         "bars": data_of(PUBLISHED_EER),
         "matrices": matrices,
         **disclosed,
-        "groups": ReportData(Results(CONFIG, tuple(map(with_groups, curves.results.verification)))),
         "scatter": data_of(points),
     }
 
 
-def disclosures(conditions: list[Condition]) -> dict[str, ReportData]:
-    """Rates in galleries and by the amount of speech."""
+def disclosures(
+    verification: Iterable[Record], conditions: list[Condition]
+) -> dict[str, ReportData]:
+    """Values of groups, rates in galleries and by the amount of speech."""
     from disclosure_support import Galleries
 
     found = tuple(
@@ -98,6 +101,7 @@ def disclosures(conditions: list[Condition]) -> dict[str, ReportData]:
     )
     amounts = tuple(map(with_amounts, conditions))
     return {
+        "groups": ReportData(Results(CONFIG, tuple(map(with_groups, verification)))),
         "identification": ReportData(Results(CONFIG, identification=found)),
         "amount": ReportData(Results(CONFIG, amounts=amounts)),
     }
@@ -118,13 +122,16 @@ def with_amounts(condition: Condition) -> Record:
 
 def with_groups(record: Record) -> Record:
     """A record with values of groups with odd names, one of them without an EER."""
+    from privacy_eval.disclosure.group_records import summary_rows
+    from privacy_eval.disclosure.groups import GroupSummary, GroupValues
+
     of = GroupValues(9, 9, 3, 0.3, 0.8, 0.1, 0.4)
     groups = {
         ODD: GroupSummary(of, {"eer": (0.2, 0.4)}),
         "b": GroupSummary(of),
         "c": GroupSummary(GroupValues(3, 0, 1)),
     }
-    return scored(record, groups={"accent": groups})
+    return scored(record, of_groups=[*summary_rows("accent", groups)])
 
 
 @pytest.mark.wing("disclosure")

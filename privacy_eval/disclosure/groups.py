@@ -10,28 +10,24 @@ inequity; Howard et al. (2022), arXiv 2203.05051, GARBE.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..choices import missing_among, without_fraction
 from ..errors import PrivacyEvalError, abbreviate
-from .caveats import NOT_AVAILABLE, Caveat, find_caveats, marked_text, note_of, withholding_caveat
-from .confidence import expanded_interval, pairs_of_speakers, seeded_by
-from .eer import kaldi_eer
-from .linkability import linkability
-from .llr import min_cllr
-from .pav import FloatArray, IntArray
-from .printed import Printed
-from .registry import METRICS
-from .trial_scores import BoolArray, Replicates, TrialScores
-from .trials import IDS, Ids, Table, Trials
+from ..metrics import METRICS, NOT_AVAILABLE, Caveat, find_caveats, strata, withholding_caveat
+from ..metrics.caveats import marked_text, note_of
+from ..metrics.confidence import seeded_by
+from ..metrics.pav import FloatArray, IntArray
+from ..metrics.printed import Printed
+from ..metrics.strata import MIN_TESTED, Stratum, StratumValues, grouped
+from ..metrics.trial_scores import BoolArray
+from ..metrics.trials import Table, Trials
 
 #: Kinds of trials of a group.
 Kind = Literal["within", "enrolled_against_all", "tested_against_all"]
@@ -40,179 +36,14 @@ KINDS: tuple[Kind, ...] = ("within", "enrolled_against_all", "tested_against_all
 #: False-match rates of all trials at whose thresholds groups are compared.
 FALSE_MATCH_RATES = (0.01, 0.1)
 
-#: Speakers below which a group has neither test nor intervals (those of two would hold the truth in
-#: half of all cases), and below which it is too few for conclusions.
-MIN_TESTED, FEW_SPEAKERS = 4, 10
-
 #: Bootstrap replicates of the test.
 REPLICATES = 999
-
-#: Metrics of a group, variant exact, of its scores and of their replicates.
-_METRICS: dict[str, Callable[..., Any]] = {
-    "eer": kaldi_eer,
-    "cllr_min": min_cllr,
-    "linkability": linkability,
-}
-
-#: A column that differs between trials of at most one speaker in so many is one of speakers.
-_FEW = 4
 
 #: Columns of the printed table.
 _HEADS = (
     *("group", "speakers", "targets", "nontargets", "EER within, %", "min Cllr", "linkability"),
     *("rank-1, %", "enrolled against all", "tested against all", "difference", "p"),
 )
-
-#: Weighted trials of replicates at a time.
-_AT_ONCE = 1 << 22
-
-
-def grouped(trials: Trials, by: str | Mapping[str, str]) -> Trials:
-    """Look up the groups of both speakers of each trial.
-
-    Parameters
-    ----------
-    trials : Trials
-        With the speakers of both sides.
-    by : str or mapping of str to str
-        A column of the trial side, such as the sex of the trial speaker, or the groups of speakers
-        by name. Speakers that it does not tell, and those whose group is missing, have none.
-
-    Returns
-    -------
-    Trials
-        With the columns `enrolled_group` and `trial_group`, of sorted names.
-
-    Raises
-    ------
-    PrivacyEvalError
-        Speakers that are not known; a column that differs between trials of a speaker.
-
-    Examples
-    --------
-    >>> speakers = {"enrolled_speaker": ["a", "a"], "trial_speaker": ["a", "b"]}
-    >>> trials = Trials(speakers, score=[3, 1], label=[1, 0])
-    >>> grouped(trials, {"a": "f", "b": "m"})["trial_group"].tolist()
-    ['f', 'm']
-    """
-    trials = Trials.of(trials).counted
-    sides = trials.speakers
-    if isinstance(by, str):
-        if several := _several(trials, by):
-            raise PrivacyEvalError(
-                f"{trials.name}: {by} differs between the trials of {len(several)} speakers "
-                f"({abbreviate([*several.values()])}): correct the column, as groups are of "
-                f"speakers, or take trials.select({by}=...)"
-            )
-        by = dict(zip(sides[1].tolist(), _values(trials, by).tolist(), strict=True))
-    named = {without_fraction(str(s)): str(group) for s, group in by.items()}
-    missing = missing_among({*named.values(), ""})
-    groups = [named.get(name, "") for name in sides[0].names]
-    groups = ["" if group in missing else group for group in groups]
-    names = sorted({*groups} - {""})
-    place = {name: number for number, name in enumerate(names)}
-    of_speaker = np.array([place.get(group, -1) for group in groups], dtype=np.int32)
-    of_sides = (Ids(of_speaker[side.codes], names) for side in sides)
-    columns = dict(zip(("enrolled_group", "trial_group"), of_sides, strict=True))
-    return trials.with_columns(enrolled_speaker=sides[0], trial_speaker=sides[1], **columns)
-
-
-def _values(trials: Trials, column: str) -> Ids:
-    return Ids.of(trials[column], column, may_miss=True)
-
-
-def _several(trials: Trials, column: str) -> dict[str, str]:
-    """Return the trial speakers with several values of a column, and a text of them."""
-    speakers, values = trials.trial_speaker, _values(trials, column)
-    width = len(values.names) + 1
-    found: dict[str, list[str]] = {}
-    for pair in np.unique(speakers.codes.astype(np.int64) * width + values.codes + 1).tolist():
-        value = ("missing", *values.names)[pair % width]
-        found.setdefault(speakers.names[pair // width], []).append(value)
-    return {name: f"{name}: {abbreviate(of)}" for name, of in found.items() if len(of) > 1}
-
-
-def trials_by(trials: Trials, column: str) -> tuple[dict[str, Trials], list[str]]:
-    """Select the trials of each value of a column: those of which both speakers have it, or those
-    whose trial utterance has it, where it differs between trials of many speakers.
-
-    Parameters
-    ----------
-    trials : Trials
-    column : str
-
-    Returns
-    -------
-    dict of str to Trials
-        By value, sorted; of ids, such as the trial speaker, those that have it.
-    list of str
-        How they were selected, and what was left out.
-
-    Raises
-    ------
-    PrivacyEvalError
-        A column that differs between trials of few speakers.
-
-    Examples
-    --------
-    >>> trials = Trials(score=[1, 2], utterance=["u", "v"], session=["1", "2"])
-    >>> parts, notes = trials_by(trials, "session")
-    >>> [len(of_session) for of_session in parts.values()], notes
-    ([1, 1], ['by the session of the trial, not of both speakers'])
-    """
-    values, notes = _values(trials, column), [f"by the {column} of the trial, not of both speakers"]
-    parts = {n: values.codes == values.names.index(n) for n in sorted(values.used)}
-    if n := np.count_nonzero(values.codes < 0):
-        notes.append(f"{n} trials without {column} are left out")
-    n_speakers = 0 if column in IDS or not trials.knows_speakers else len(trials.trial_speaker.used)
-    if n_speakers and len(_several(trials, column)) * _FEW <= n_speakers:
-        trials = grouped(trials, column)
-        parts = {n: group_rows(trials, "within", g) for g, n in enumerate(_names(trials))}
-        notes = [f"by the {column} of both speakers", *ungrouped(trials)]
-    return {name: trials.take(rows) for name, rows in parts.items()}, notes
-
-
-def ungrouped(trials: Trials) -> list[str]:
-    """Say which speakers of grouped trials have no group, and how many trials that leaves out.
-
-    Parameters
-    ----------
-    trials : Trials
-        As from `grouped`.
-
-    Returns
-    -------
-    list of str
-        Empty if all have one.
-    """
-    lacking = [trials.speakers[0].names[at] for at in np.flatnonzero(_group_of(trials) < 0)]
-    n = np.count_nonzero(np.minimum(*_sides(trials)) < 0)
-    return [f"left out {n} trials of speakers without group: {abbreviate(lacking)}"][: len(lacking)]
-
-
-def _names(trials: Trials) -> tuple[str, ...]:
-    """Return the names of the groups of grouped trials, sorted."""
-    return tuple(trials["trial_group"].names)
-
-
-def _sides(trials: Trials) -> tuple[IntArray, IntArray]:
-    """Return the groups of the enrolled and of the trial speaker, shapes (P,)."""
-    enrolled, trial = (trials[f"{side}_group"].codes for side in ("enrolled", "trial"))
-    return enrolled.astype(np.int64), trial.astype(np.int64)
-
-
-def _speakers(trials: Trials) -> tuple[IntArray, IntArray]:
-    """Return the numbers of the enrolled and of the trial speaker, shapes (P,)."""
-    enrolled, trial = (side.codes.astype(np.int64) for side in trials.speakers)
-    return enrolled, trial
-
-
-def _group_of(trials: Trials) -> IntArray:
-    """Return the group of each speaker, shape (S,); -1 for none."""
-    group = np.full(len(trials.speakers[0].names), -1, dtype=np.int64)
-    for speakers, groups in zip(_speakers(trials), _sides(trials), strict=True):
-        group[speakers] = groups
-    return group
 
 
 def group_rows(trials: Trials, kind: Kind, group: int) -> BoolArray:
@@ -230,55 +61,40 @@ def group_rows(trials: Trials, kind: Kind, group: int) -> BoolArray:
     -------
     bool array, shape (P,)
     """
-    enrolled, trial = (side == group for side in _sides(trials))
-    chosen = {
-        "within": enrolled & trial,
-        "enrolled_against_all": enrolled,
-        "tested_against_all": trial,
-    }
-    return np.asarray(chosen[kind])
+    enrolled, trial = (side == group for side in strata.sides_of(trials))
+    return np.asarray((enrolled & trial, enrolled, trial)[KINDS.index(kind)])
 
 
 def _within_all(trials: Trials) -> BoolArray:
     """Select the trials of speakers of one group, shape (P,)."""
-    enrolled, trial = _sides(trials)
+    enrolled, trial = strata.sides_of(trials)
     return np.asarray((enrolled == trial) & (enrolled >= 0))
 
 
 def _between_all(trials: Trials) -> BoolArray:
     """Select nontargets of speakers of two groups, and all targets with a group."""
-    enrolled, trial = _sides(trials)
+    enrolled, trial = strata.sides_of(trials)
     has_both = (enrolled >= 0) & (trial >= 0)
     return np.asarray(((enrolled != trial) & has_both) | (trials.is_target & (enrolled >= 0)))
 
 
 def _n_speakers(trials: Trials) -> IntArray:
     """Count the speakers of each group with target trials, shape (G,)."""
-    groups = _group_of(trials)[np.unique(_speakers(trials)[0][trials.is_target])]
-    return np.bincount(groups[groups >= 0], minlength=len(_names(trials))).astype(np.int64)
+    speakers = np.unique(strata.speakers_of(trials)[0][trials.is_target])
+    groups, size = strata.group_of(trials)[speakers], len(strata.names_of(trials))
+    return np.bincount(groups[groups >= 0], minlength=size).astype(np.int64)
 
 
 @dataclass(frozen=True)
-class GroupValues:
-    """Metrics, variant exact, of some trials; None where they are undefined.
+class GroupValues(StratumValues):
+    """Metrics, variant exact, of trials of a group; None where they are undefined.
 
     Attributes
     ----------
-    n_target, n_nontarget, n_speakers : int
-        Speakers with target trials.
-    eer : float or None
-        Kaldi's.
-    cllr_min, linkability : float or None
     rank1 : float or None
         Share of tests whose speaker scores highest of the group; a tie loses. Of `within` only.
     """
 
-    n_target: int
-    n_nontarget: int
-    n_speakers: int
-    eer: float | None = None
-    cllr_min: float | None = None
-    linkability: float | None = None
     rank1: float | None = None
 
     @property
@@ -359,7 +175,7 @@ class GroupReport(Printed):
         caveats = dict.fromkeys(of.caveat(key) for of in values for key in ("eer", "linkability"))
         return [
             *[f"not tested (below {MIN_TESTED} speakers): {abbreviate(untested)}"][: len(untested)],
-            *few_speakers(speakers),
+            *strata.few_speakers(speakers),
             *(note_of(caveat) for caveat in caveats if caveat is not None),
         ]
 
@@ -403,24 +219,6 @@ class GroupReport(Printed):
         return dict(zip(_HEADS, (name, *counts, *texts.values(), *against, *tested), strict=True))
 
 
-def few_speakers(speakers: Mapping[str, int]) -> list[str]:
-    """Say what the numbers of groups cannot tell.
-
-    Parameters
-    ----------
-    speakers : mapping of str to int
-        Number of speakers of each group.
-
-    Returns
-    -------
-    list of str
-    """
-    few = [f"{name} ({n})" for name, n in speakers.items() if n < FEW_SPEAKERS]
-    too_few = f"too few speakers (below {FEW_SPEAKERS}) for conclusions: {abbreviate(few)}"
-    alone = ["one group only: nothing to compare it with"] if len(speakers) == 1 else []
-    return [*[too_few][: len(few)], *alone]
-
-
 def groups(
     trials: Table, by: str | Mapping[str, str], *, bootstrap: int = 0, seed: int = 0
 ) -> GroupReport:
@@ -461,43 +259,35 @@ def groups(
     (1.0, {'f': None, 'm': None})
     """
     trials = grouped(trials, by)
-    if not _names(trials):
+    if not strata.names_of(trials):
         raise PrivacyEvalError("no speaker of the trials has a group")
-    intervals = {}
-    for g, name in enumerate(_names(trials) if bootstrap else ()):
-        intervals[name] = {
-            kind: group_intervals(trials, kind, g, replicates=bootstrap, seed=seed)
-            for kind in KINDS
-        }
-    errors = group_errors(trials)
+    drawn, errors = {"replicates": bootstrap, "seed": seed}, group_errors(trials)
+    intervals = {
+        name: {kind: group_intervals(trials, kind, g, **drawn) for kind in KINDS}
+        for g, name in enumerate(strata.names_of(trials) if bootstrap else ())
+    }
     return GroupReport(
-        groups={name: _of_kinds(trials, g) for g, name in enumerate(_names(trials))},
+        groups={name: _of_kinds(trials, g) for g, name in enumerate(strata.names_of(trials))},
         within_all=group_values(trials, _within_all(trials)),
         between_all=group_values(trials, _between_all(trials)),
-        false_match=errors.false_match,
-        disparities=errors.disparities,
+        false_match=errors,
+        disparities={rate: of.disparities for rate, of in errors.items()},
         test=max_t_test(trials, replicates=bootstrap or REPLICATES, seed=seed),
         intervals=intervals,
-        left_out=ungrouped(trials),
+        left_out=strata.ungrouped(trials),
     )
 
 
 @dataclass(frozen=True)
-class GroupSummary:
-    """What a record keeps of a group.
+class GroupSummary(Stratum):
+    """What a record keeps of the trials within a group.
 
     Attributes
     ----------
-    within : GroupValues
-        Of the trials within the group.
-    intervals : mapping of str to (float, float)
-        95 % bounds of its metrics; empty without a bootstrap.
     test : GroupTest or None
         None without a bootstrap, too.
     """
 
-    within: GroupValues
-    intervals: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     test: GroupTest | None = None
 
 
@@ -520,21 +310,12 @@ def summarize_groups(
     """
     tests = max_t_test(trials, replicates=replicates, seed=seed) if replicates else {}
     groups = {}
-    for g, name in enumerate(_names(trials)):
+    for g, name in enumerate(strata.names_of(trials)):
         within = group_values(trials, group_rows(trials, "within", g), ranked=True)
-        bounds: Mapping[str, tuple[float, float]] = {}
-        if replicates:
-            bounds = group_intervals(trials, "within", g, replicates=replicates, seed=seed)
+        drawn = {"replicates": replicates, "seed": seed}
+        bounds = group_intervals(trials, "within", g, **drawn) if replicates else {}
         groups[name] = GroupSummary(within, bounds, tests.get(name))
     return groups
-
-
-def _of_kinds(trials: Trials, group: int) -> dict[Kind, GroupValues]:
-    """Compute the metrics of a group by the kind of trials."""
-    return {
-        kind: group_values(trials, group_rows(trials, kind, group), ranked=kind == "within")
-        for kind in KINDS
-    }
 
 
 def group_values(trials: Trials, rows: BoolArray, *, ranked: bool = False) -> GroupValues:
@@ -564,18 +345,18 @@ def group_values(trials: Trials, rows: BoolArray, *, ranked: bool = False) -> Gr
     >>> group_values(trials, trials.score > 0, ranked=True).rank1
     1.0
     """
-    target, nontarget = rows & trials.is_target, rows & ~trials.is_target
-    n_target, n_nontarget = int(target.sum()), int(nontarget.sum())
-    counts = (n_target, n_nontarget, int(np.unique(_speakers(trials)[0][target]).size))
-    if not (n_target and n_nontarget):
-        return GroupValues(*counts)
-    scores = TrialScores(trials.score[target], trials.score[nontarget])
+    values = strata.values_of(trials, rows)
+    ranked = ranked and values.eer is not None
     rank1 = float(_is_first(trials, rows)[1].mean()) if ranked else None
-    return GroupValues(*counts, **_metrics_of(scores), rank1=rank1)
+    return GroupValues(**vars(values), rank1=rank1)
 
 
-def _metrics_of(scores: TrialScores | Replicates) -> dict[str, Any]:
-    return {key: metric(scores).value for key, metric in _METRICS.items()}
+def _of_kinds(trials: Trials, group: int) -> dict[Kind, GroupValues]:
+    """Compute the metrics of a group by the kind of trials."""
+    return {
+        kind: group_values(trials, group_rows(trials, kind, group), ranked=kind == "within")
+        for kind in KINDS
+    }
 
 
 def _is_first(trials: Trials, rows: BoolArray) -> tuple[IntArray, FloatArray]:
@@ -588,7 +369,7 @@ def _is_first(trials: Trials, rows: BoolArray) -> tuple[IntArray, FloatArray]:
     tied = np.bincount(test[nontarget & (trials.score == best[test])], minlength=best.size)
     of_test, score = test[target], trials.score[target]
     first = (score >= best[of_test]) / (1 + tied[of_test] * (score == best[of_test]))
-    return _speakers(trials)[1][target], np.asarray(first)
+    return strata.speakers_of(trials)[1][target], np.asarray(first)
 
 
 def group_intervals(
@@ -613,109 +394,8 @@ def group_intervals(
     rows = group_rows(trials, kind, group)
     if _n_speakers(trials)[group] < MIN_TESTED:
         return {}
-    return _intervals(trials, rows, replicates, seed, ranked=kind == "within")
-
-
-@dataclass(frozen=True)
-class TargetStratum:
-    """Metrics of some of the target trials, with all nontarget trials.
-
-    Attributes
-    ----------
-    values : GroupValues
-    intervals : mapping of str to (float, float)
-        95 % bounds of the metrics; empty without a bootstrap.
-    """
-
-    values: GroupValues
-    intervals: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-
-
-def summarize_targets(
-    trials: Trials, chosen: BoolArray, *, replicates: int = 0, seed: int = 0
-) -> TargetStratum:
-    """Compute the metrics of some of the target trials, with all nontarget trials.
-
-    Parameters
-    ----------
-    trials : Trials
-        As from `grouped`.
-    chosen : bool array, shape (P,)
-        The targets; chosen nontargets make no difference.
-    replicates : int
-        Of the intervals; 0 for none.
-    seed : int
-
-    Returns
-    -------
-    TargetStratum
-
-    Examples
-    --------
-    >>> trials = Trials(
-    ...     score=[3, 1, 2, 0],
-    ...     label=[1, 0, 0, 1],
-    ...     enrolled_speaker=["a", "a", "b", "b"],
-    ...     trial_speaker=["a", "b", "a", "b"],
-    ... )
-    >>> summarize_targets(grouped(trials, {}), trials.score > 2).values.eer
-    0.0
-    """
-    rows = np.asarray((chosen & trials.is_target) | ~trials.is_target)
-    bounds = _intervals(trials, rows, replicates, seed, ranked=False) if replicates else {}
-    return TargetStratum(group_values(trials, rows), bounds)
-
-
-def _intervals(
-    trials: Trials, rows: BoolArray, replicates: int, seed: int, *, ranked: bool
-) -> dict[str, tuple[float, float]]:
-    """Compute the intervals of the metrics of some trials; none with fewer than two speakers."""
-    own = np.unique(_speakers(trials)[0][rows & trials.is_target])
-    if own.size < 2 or not (rows & ~trials.is_target).any():
-        return {}
-    draws = _speaker_draws(trials, replicates, seed)
-    drawn = _replicated(trials, rows, draws)
-    if ranked:
-        speaker, is_first = _is_first(trials, rows)
-        tests, hits = (np.bincount(speaker, w, draws.shape[1]) for w in (None, is_first))
-        counted = draws @ tests > 0
-        drawn["rank1"] = (draws @ hits)[counted] / (draws @ tests)[counted]
-    bounds = {k: expanded_interval(v, own.size) for k, v in drawn.items() if v.size > 1}
-    return {key: (of.low, of.high) for key, of in bounds.items()}
-
-
-def _replicated(trials: Trials, rows: BoolArray, draws: IntArray) -> dict[str, FloatArray]:
-    """Compute the metrics with intervals of some trials in all replicates with both classes."""
-    at = np.flatnonzero(rows)
-    scores = TrialScores.from_labels(trials.score[at], trials.is_target[at])
-    _, labels, order = scores.in_score_order
-    sides = (side[at[order]] for side in _speakers(trials))
-    pair, times_of = pairs_of_speakers(sides, labels, draws.shape[1] - 1)
-    times = times_of(draws)
-    step = max(1, _AT_ONCE // 4 // at.size)
-    parts = [
-        _metrics_of(Replicates(scores, pair, times[start : start + step]))
-        for start in range(0, len(times), step)
-    ]
-    return {key: np.concatenate([part[key] for part in parts] or [np.zeros(0)]) for key in _METRICS}
-
-
-@functools.lru_cache(maxsize=1)
-def _speaker_draws(trials: Trials, replicates: int, seed: int) -> IntArray:
-    """Draw the speakers inside each group, and those of none, for all kinds of trials alike.
-
-    Returns
-    -------
-    int array, shape (replicates, S + 1)
-        How often each speaker was drawn; the last column is 1.
-    """
-    group, speakers = _group_of(trials), trials.speakers[0].names
-    strata = [np.flatnonzero(group == g) for g in range(-1, int(group.max()) + 1)]
-    generator = seeded_by(seed, [[speakers[s] for s in of] for of in strata])
-    draws = np.ones((replicates, group.size + 1), dtype=np.int64)
-    sizes = [of.size for of in strata if of.size]
-    draws[:, np.concatenate(strata)] = _draws(sizes, replicates, generator)
-    return draws
+    tests = _is_first(trials, rows) if kind == "within" else None
+    return strata.intervals_of(trials, rows, replicates, seed, tests)
 
 
 @dataclass(frozen=True)
@@ -761,11 +441,10 @@ def false_matches(trials: Trials, rate: float) -> FalseMatches:
     -------
     FalseMatches
     """
-    enrolled, names = _sides(trials)[0], _names(trials)
+    enrolled, names = strata.sides_of(trials)[0], strata.names_of(trials)
     pooled = np.sort(trials.score[~trials.is_target])
     threshold = float(pooled[pooled.size - 1 - math.floor(rate * pooled.size)])
-    accepted = trials.score > threshold
-    size = len(names)
+    accepted, size = trials.score > threshold, len(names)
     matched, of_cells = _count_cells(trials, accepted)
     own = trials.is_target & (enrolled >= 0)
     targets = np.bincount(enrolled[own], minlength=size)
@@ -782,16 +461,14 @@ def false_matches(trials: Trials, rate: float) -> FalseMatches:
     )
 
 
-def _count_cells(trials: Trials, weights: ArrayLike | None = None) -> tuple[FloatArray, IntArray]:
-    """Sum the weights of nontargets, and count these, by enrolled and tested group."""
-    (enrolled, trial), size = _sides(trials), len(_names(trials))
+def _count_cells(trials: Trials, accepted: BoolArray) -> tuple[FloatArray, IntArray]:
+    """Count the accepted nontargets, and all, by enrolled and tested group."""
+    (enrolled, trial), size = strata.sides_of(trials), len(strata.names_of(trials))
     known = (enrolled >= 0) & (trial >= 0) & ~trials.is_target
     cell = enrolled[known] * size + trial[known]
-    own = np.ones(len(known)) if weights is None else np.asarray(weights, dtype=np.float64)
-    summed, counts = (
-        np.bincount(cell, w, size * size).reshape(size, size) for w in (own[known], None)
-    )
-    return summed.astype(np.float64), counts.astype(np.int64)
+    shape, ways = (size, size), (accepted[known], None)
+    matched, counts = (np.bincount(cell, w, size * size).reshape(shape) for w in ways)
+    return matched.astype(np.float64), counts.astype(np.int64)
 
 
 _Cell = TypeVar("_Cell")
@@ -802,26 +479,7 @@ def _by_pair(names: Sequence[str], rows: Iterable[Iterable[_Cell]]) -> dict[str,
     return {g: dict(zip(names, row, strict=True)) for g, row in zip(names, rows, strict=True)}
 
 
-@dataclass(frozen=True)
-class GroupErrors:
-    """Error rates of the groups of one attribute at common thresholds, as a record keeps them.
-
-    Attributes
-    ----------
-    n_nontarget : mapping of str to mapping of str to int
-        Nontargets by enrolled, then by tested group.
-    false_match : mapping of str to FalseMatches
-        By the false-match rate of all trials, see `FALSE_MATCH_RATES`.
-    disparities : mapping of str to (Disparities or None)
-        At the same rates, of trials within groups.
-    """
-
-    n_nontarget: Mapping[str, Mapping[str, int]]
-    false_match: Mapping[str, FalseMatches]
-    disparities: Mapping[str, Disparities | None]
-
-
-def group_errors(trials: Trials) -> GroupErrors:
+def group_errors(trials: Trials) -> dict[str, FalseMatches]:
     """Compute the error rates of all groups at common thresholds.
 
     Parameters
@@ -831,7 +489,8 @@ def group_errors(trials: Trials) -> GroupErrors:
 
     Returns
     -------
-    GroupErrors
+    dict of str to FalseMatches
+        By the false-match rate of all trials, see `FALSE_MATCH_RATES`.
 
     Examples
     --------
@@ -842,17 +501,26 @@ def group_errors(trials: Trials) -> GroupErrors:
     ...     trial_speaker=["a", "b", "a", "b"],
     ... )
     >>> trials = grouped(trials, {"a": "f", "b": "m"})
-    >>> errors = group_errors(trials)
-    >>> errors.n_nontarget, errors.false_match["0.1"].fmr_matrix["m"]["f"]
+    >>> nontargets_of_groups(trials), group_errors(trials)["0.1"].fmr_matrix["m"]["f"]
     ({'f': {'f': 0, 'm': 1}, 'm': {'f': 1, 'm': 0}}, 0.0)
     """
-    false_match = {f"{rate:g}": false_matches(trials, rate) for rate in FALSE_MATCH_RATES}
-    _, counts = _count_cells(trials)
-    return GroupErrors(
-        _by_pair(_names(trials), counts.tolist()),
-        false_match,
-        {rate: of.disparities for rate, of in false_match.items()},
-    )
+    return {f"{rate:g}": false_matches(trials, rate) for rate in FALSE_MATCH_RATES}
+
+
+def nontargets_of_groups(trials: Trials) -> dict[str, dict[str, int]]:
+    """Count the nontargets of all pairs of groups.
+
+    Parameters
+    ----------
+    trials : Trials
+        As from `grouped`.
+
+    Returns
+    -------
+    dict of str to dict of str to int
+        By enrolled, then by tested group.
+    """
+    return _by_pair(strata.names_of(trials), _count_cells(trials, trials.is_target)[1].tolist())
 
 
 @dataclass(frozen=True)
@@ -918,18 +586,10 @@ def disparities(fmr: ArrayLike, fnmr: ArrayLike) -> Disparities:
         max_geomean = math.sqrt(math.prod(high) / math.prod(geomean))
     ginis = [_gini(r) for r in rates]
     both = [g for g in ginis if g is not None]
-    return Disparities(
-        fmr_gap=gaps[0],
-        fnmr_gap=gaps[1],
-        fmr_ratio=ratios[0],
-        fnmr_ratio=ratios[1],
-        fdr=1 - sum(gaps) / 2,
-        inequity_max_min=max_min,
-        inequity_max_geomean=max_geomean,
-        gini_fmr=ginis[0],
-        gini_fnmr=ginis[1],
-        garbe=sum(both) / 2 if len(both) == 2 else None,
-    )
+    garbe = sum(both) / 2 if len(both) == 2 else None
+    fdr = 1 - sum(gaps) / 2
+    of: list[Any] = [*gaps, *ratios, fdr, max_min, max_geomean, *ginis, garbe]
+    return Disparities(*of)
 
 
 def _gini(rates: FloatArray) -> float | None:
@@ -981,8 +641,9 @@ def max_t_test(
         By group; None below `MIN_TESTED` speakers, and where all replicates are equal or no other
         group is left.
     """
-    tests: dict[str, GroupTest | None] = dict.fromkeys(_names(trials))
-    n_speakers, group, speakers = _n_speakers(trials), _group_of(trials), trials.speakers[0].names
+    tests: dict[str, GroupTest | None] = dict.fromkeys(strata.names_of(trials))
+    n_speakers, group = _n_speakers(trials), strata.group_of(trials)
+    speakers = trials.speakers[0].names
     family = [g for g, n in enumerate(n_speakers.tolist()) if n > 1]
     if len(family) < 2:
         return tests
@@ -991,10 +652,11 @@ def max_t_test(
     generator = seeded_by(seed, [[speakers[s] for s in of] for of in members])
     observed = differences(np.ones((1, group.size)))[0]
     rows = int(np.count_nonzero(_within_all(trials)))
-    step: int = max(1, _AT_ONCE // rows)
+    step: int = max(1, strata.AT_ONCE // rows)
     drawn = []
     for start in range(0, replicates, step):
-        draws = _draws([of.size for of in members], min(step, replicates - start), generator)
+        sizes, n = [of.size for of in members], min(step, replicates - start)
+        draws = strata.draws_of(sizes, n, generator)
         weights = np.zeros((len(draws), group.size))
         weights[:, np.concatenate(members)] = draws
         drawn.append(differences(weights))
@@ -1011,24 +673,14 @@ def max_t_test(
         if n_speakers[g] >= MIN_TESTED and np.isfinite(statistic[place]):
             p_value = (1 + int(np.sum(largest >= statistic[place]))) / (replicates + 1)
             test = GroupTest(float(observed[place]), float(se[place]), p_value)
-            tests[_names(trials)[g]] = test
+            tests[strata.names_of(trials)[g]] = test
     return tests
-
-
-def _draws(sizes: Sequence[int], replicates: int, generator: np.random.Generator) -> FloatArray:
-    """Draw the members of groups with replacement; count each, shape (replicates, members)."""
-    counts = []
-    for size in sizes:
-        drawn = generator.integers(0, size, (replicates, size))
-        flat = drawn + size * np.arange(replicates)[:, None]
-        counts.append(np.bincount(flat.ravel(), minlength=size * replicates).reshape(-1, size))
-    return np.hstack(counts).astype(np.float64)
 
 
 def _differences_of(trials: Trials, family: Sequence[int]) -> Callable[[FloatArray], FloatArray]:
     """Return the function from weights of speakers, shape (R, S), to the differences of the EER
     within each group of the family and that within the others, shape (R, F)."""
-    of_group, (enrolled, trial) = _sides(trials)[0], _speakers(trials)
+    of_group, (enrolled, trial) = strata.sides_of(trials)[0], strata.speakers_of(trials)
     rows = np.flatnonzero(_within_all(trials) & np.isin(of_group, family))
     rows = rows[np.argsort(trials.score[rows], kind="stable")]
     score, group = trials.score[rows], of_group[rows]

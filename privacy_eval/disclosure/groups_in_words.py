@@ -6,24 +6,49 @@ from collections.abc import Iterator
 
 from ..choices import grouped
 from ..metrics import METRICS
-from ..metrics.groups import MIN_TESTED
-from ..numbers.groups import lacking_groups
+from ..metrics.strata import MIN_TESTED
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, CHALLENGE_ATTACKERS, ORIGINAL
 from ..results.measurements import Measurements, Row
+from ..results.records import Record, Results
 
 _NOT_TESTED = "the largest of {} such differences, which are not tested"
+
+
+def columns_of(record: Record) -> list[str]:
+    """Return the columns of metadata by whose groups of speakers a record has values."""
+    return record.measurements.values("group_by")
+
+
+def group_columns(data: ReportData) -> list[str]:
+    """Return the columns of metadata that have results by group."""
+    return data.results.measurements.values("group_by")
 
 
 def group_sentences(data: ReportData) -> list[str]:
     """Say of each column of metadata where groups differ most, and how surely, and of what the tree
     does not tell."""
     sentences = privacy_sentences(data)
-    for column in data.group_columns:
+    for column in group_columns(data):
         recognized = data.measurements.select(metric="wer", group_by=column, trial=ANONYMIZED)
         sentences += _most_uneven(data, recognized, f"By {column}, the word error rate differs")
-        sentences += lacking_groups(data.results, column)
+        sentences += lacking(data.results, column)
     return sentences
+
+
+def lacking(results: Results, column: str) -> Iterator[str]:
+    """Say what cannot be computed by the groups of a column from what the tree has."""
+    without = [r for r in results.recognition if column not in columns_of(r)]
+    if without:
+        yield (
+            f"Not by {column}: {len(without)} of {len(results.recognition)} word error rates, for "
+            "which there are no transcripts of speakers with a group"
+        )
+    if results.emotion:
+        yield (
+            f"Not by {column}: recalls of emotions, of which the tree has means over folds only, "
+            "no predictions (uar --by takes these)"
+        )
 
 
 def privacy_sentences(data: ReportData) -> list[str]:
@@ -31,7 +56,7 @@ def privacy_sentences(data: ReportData) -> list[str]:
     sentences: list[str] = []
     own = data.measurements.select(attacker=(None, *CHALLENGE_ATTACKERS))
     attacked = own.select(attack_model={*own.values("attack_model")} - {ORIGINAL})
-    for column in data.group_columns:
+    for column in group_columns(data):
         of_column = attacked.select(group_by=column)
         sentences += _tested(data, of_column.select(metric="eer", against="others"))
         found = of_column.select(metric="linkage")

@@ -14,20 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import ROOT, Run, cli, csv_rows, lines_to, ok, refused
 
-from privacy_eval.io.scores import read_scores, read_trials, with_speakers
-from privacy_eval.io.user_tables import age_bands
-from privacy_eval.metrics.groups import (
+from privacy_eval.disclosure.groups import (
     KINDS,
     GroupReport,
     GroupValues,
     disparities,
     group_rows,
     group_values,
-    grouped,
     groups,
     max_t_test,
 )
+from privacy_eval.io.scores import read_scores, read_trials, with_speakers
+from privacy_eval.io.user_tables import age_bands
 from privacy_eval.metrics.pairing import pair
+from privacy_eval.metrics.strata import grouped
 from privacy_eval.metrics.trials import Trials
 
 SMALL = FOLDER.parent / "groups"
