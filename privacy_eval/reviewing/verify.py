@@ -17,7 +17,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ..errors import PrivacyEvalError, abbreviate, counted
+from ..choices import MOST_REPLICATES
+from ..errors import PrivacyEvalError, abbreviate, counted, printable
 from ..io.files import paths_outside
 from ..io.schema import from_plain, to_plain
 from ..products.freshness import Outcome, Product, Run, bring_up_to_date
@@ -182,7 +183,7 @@ def verify(path: Path, files: Path | None = None, run: Run = Run()) -> Verified:
             if results.speaker_key and state == NOT_CHECKED and "speaker" in repr(row):
                 why = "of numbered speakers"
             numbers.append(Number(record.kind, row, state, why=why))
-    return Verified(numbers, wrong)
+    return Verified(numbers, {printable(name): state for name, state in wrong.items()})
 
 
 def _tree_of(path: Path, results: Results) -> Path:
@@ -298,7 +299,11 @@ def _options(record: Record, kind: type) -> Any:
     stored = record.provenance.get("options")
     known = stored if isinstance(stored, Mapping) else {}
     named = {f.name: known[f.name] for f in fields(kind) if f.name in known}
-    return from_plain(kind, named, f"{record.condition.name}: provenance: options")
+    where = f"{record.condition.name}: provenance: options"
+    options: Any = from_plain(kind, named, where)
+    if options.bootstrap > MOST_REPLICATES:
+        raise PrivacyEvalError(f"{where}: bootstrap: at most {MOST_REPLICATES}")
+    return options
 
 
 def _planned(
@@ -363,7 +368,7 @@ def _why_not(
     if not named:
         return NOT_CHECKED, "of records that name no file"
     if why := failed.get((record.kind, record.condition)):
-        return DIFFERS, f"cannot be computed: {why}"
+        return DIFFERS, printable(f"cannot be computed: {why}")
     return NOT_CHECKED, "of conditions or metrics that are not found here"
 
 
