@@ -21,7 +21,7 @@ from ..choices import MOST_REPLICATES
 from ..errors import PrivacyEvalError, abbreviate, counted, printable
 from ..io.files import paths_outside
 from ..io.schema import from_plain, to_plain
-from ..products.freshness import Outcome, Product, Run, bring_up_to_date
+from ..products.freshness import Product, Run, bring_up_to_date
 from ..protocol.protocol import ANONYMIZED
 from ..results.json_store import read_results
 from ..results.measurements import CIRCUMSTANCES, FURTHER, LEFT_OUT, metric_of
@@ -40,9 +40,9 @@ from ..wings import provided
 
 REPRODUCED, DIFFERS, MISSING, NOT_CHECKED = "reproduced", "differs", "file missing", "not checked"
 
-#: What is said of a file; the last: another one of the folder is in its place.
-DIFFERENT, ABSENT = "other than by digest", "missing"
-OUTSIDE, ELSEWHERE = "outside the folder", "replaced by one of another path"
+#: What is said of a file; the last: the stage found another one in its place.
+DIFFERENT, ABSENT = "with another digest", "missing"
+OUTSIDE, ELSEWHERE = "outside the folder", "replaced by one at another path"
 
 #: What scores were made with, named for information: no number is computed from these.
 _MADE_WITH = (EXTRACTOR_ROLE, ENROLLED_WORDS, RECOGNIZED, SPOKEN)
@@ -138,9 +138,8 @@ def named_files(record: Record) -> Iterator[tuple[str, str, str]]:
 
 def state_of(path: str, tree: Path) -> str:
     """Say what is wrong with a named path, "" if it is a file of the tree."""
-    if "\0" in path or os.path.isabs(path) or ".." in PurePosixPath(path).parts:
-        return OUTSIDE
-    if paths_outside([tree / path], [tree]):
+    parts = PurePosixPath(path).parts
+    if "\0" in path or {"..", "/"} & {*parts} or paths_outside([tree / path], [tree]):
         return OUTSIDE
     return "" if (tree / path).is_file() else ABSENT
 
@@ -169,19 +168,19 @@ def verify(path: Path, files: Path | None = None, run: Run = Run()) -> Verified:
     tree = files or _tree_of(path, results)
     with tempfile.TemporaryDirectory() as folder:
         again, failed = _recompute(results, tree, Path(folder), run)
-    wrong = dict[str, str]()
     made = {(r.kind, r.condition): r for r in again.records()}
+    wrong = dict[str, str]()
     for record in results.records():
         wrong |= _wrong_files(record, made.get((record.kind, record.condition)), tree)
-    computed = dict(_numbers(again))
-    numbers = []
+    computed, numbers = dict(_numbers(again)), []
     for key, (record, row) in _numbers(results):
+        of_speaker = "speaker" in row or row["metric"].startswith("fact speakers ")
         state, why = _why_not(record, failed, wrong)
-        if key in computed and state != MISSING:
+        if state == NOT_CHECKED and results.speaker_key and of_speaker:  # in another order
+            numbers.append(Number(record.kind, row, state, why="of numbered speakers"))
+        elif key in computed and state != MISSING:
             numbers.append(_compared(record, row, computed[key][1]))
         else:
-            if results.speaker_key and state == NOT_CHECKED and "speaker" in repr(row):
-                why = "of numbered speakers"
             numbers.append(Number(record.kind, row, state, why=why))
     return Verified(numbers, {printable(name): state for name, state in wrong.items()})
 
@@ -232,17 +231,14 @@ def _recompute(
         for kind, of_kind in planned.items()
         if kind != "verification"
     }
+    why = {**outcome.failed, **{name: str(error) for name, error in outcome.missing.items()}}
     failed = {
-        (kind, condition): _failure(product, outcome)
+        (kind, condition): why[product.name]
         for kind, of_kind in planned.items()
         for condition, product in of_kind.items()
+        if product.name in why
     }
-    return replace(again, **kinds), {of: why for of, why in failed.items() if why}
-
-
-def _failure(product: Product, outcome: Outcome) -> str:
-    missing = outcome.missing.get(product.name)
-    return outcome.failed.get(product.name) or ("" if missing is None else str(missing))
+    return replace(again, **kinds), failed
 
 
 def _systems(results: Results, tree: Path) -> tuple[list[System], Path]:
@@ -334,7 +330,7 @@ def _numbers(results: Results) -> Iterator[tuple[Key, tuple[Record, dict[str, An
     for record in (r for kind in KINDS for r in getattr(results, kind)):
         of = (record.kind, record.condition)
         shared = {"system": record.condition.system, "name": record.condition.name}
-        facts = ({**shared, "metric": n, "value": v} for n, v in _leaves(record.facts))
+        facts = ({**shared, "metric": n, "value": v} for n, v in _leaves(to_plain(record.facts)))
         for row in (r for r in (*rows_of(record), *facts) if "value" in r):
             names = (n for n in (*CIRCUMSTANCES, *FURTHER, "variant", "metric") if n in row)
             place = tuple((name, row[name]) for name in names if not name.startswith("n_"))
@@ -347,13 +343,11 @@ def _leaves(value: object, name: str = "") -> Iterator[tuple[str, float]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _leaves(inner, f"{name} {key}".strip())
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list):
         for number, inner in enumerate(value):
             yield from _leaves(inner, f"{name} {number}")
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield f"fact {name}", value
-    elif hasattr(value, "__dataclass_fields__"):
-        yield from _leaves(to_plain(value), name)
 
 
 def _why_not(

@@ -81,7 +81,7 @@ def test_an_edited_score_file_is_told_with_its_numbers(tree: Path) -> None:
     )
     found = verify(tree / "results/results.json", tree)
     assert not found.passed
-    assert found.files == {SCORES: "other than by digest"}
+    assert found.files == {SCORES: "with another digest"}
     places = {(n.kind, n.row["name"]) for n in found.numbers if n.state == DIFFERS}
     assert ("verification", Path(SCORES).parent.name) in places
     assert {kind for kind, _ in places} == {"verification"}
@@ -92,7 +92,7 @@ def test_files_with_the_same_numbers_pass(tree: Path) -> None:
     text = (tree / SCORES).read_text()
     (tree / SCORES).write_text(text.replace(" ", "  ", 1))
     run = ok(of(tree))
-    assert "1 file other than by digest" in run.out
+    assert "1 file with another digest" in run.out
 
 
 @pytest.mark.parametrize("format", ["text", "csv", "json", "latex", "markdown"])
