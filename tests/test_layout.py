@@ -17,7 +17,7 @@ PACKAGE = Path(privacy_eval.__file__).parent
 ROOMS = (
     ("study",),
     ("attackers", "compat", "curves", "disclosure", "editions", "listening")
-    + ("organizers", "planning", "scale", "speech", "utility"),
+    + ("organizers", "planning", "reviewing", "scale", "speech", "utility"),
     ("cli",),
     ("report",),
     ("numbers", "simulate", "stages"),

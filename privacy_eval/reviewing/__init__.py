@@ -1,0 +1,1 @@
+"""Reviewing: results computed again, results against earlier ones, and personal data of a run."""

@@ -1,0 +1,125 @@
+"""The files of a run that hold personal data, by kind, and the deletion of what can be spared.
+
+Links are not followed, and neither they nor what they lead to is listed or deleted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from ..errors import PrivacyEvalError
+from ..results.speaker_numbers import KEY
+
+#: Kinds that `delete` removes: tables and report are made without them.
+SPARED = ("vectors", "models", "caches")
+
+_RECORDINGS = "wav flac ogg oga opus mp3 sph m4a mp4 3gp aac wma aif aiff au amr webm"
+#: By kind: patterns of the path below the folder, where * is any text; the first that fits counts.
+_PATTERNS: dict[str, tuple[str, ...]] = {
+    "recordings": tuple(f"*.{suffix}" for suffix in _RECORDINGS.split()),
+    "keys of pseudonyms": (f"*{KEY}",),
+    "per-speaker values": (
+        *("*records/*.json", "*records/*.npz", "*speakers.csv", "*results.json", "*results.csv"),
+        *("*report.html", "*speakers.t*", "*tables.csv", "*per_speaker*"),
+    ),
+    "ratings": ("*ratings*.csv", "*subjective/*.csv", "*subjective/*.npz", "*subjective.json"),
+    "scores": ("*/scores", "*/scores.*", "*/scores-*"),
+    "lists, keys and transcripts": (
+        *("*/utt2*", "*/spk2*", "*/trials", "*/trials_*", "*/enrolls", "*/text", "*/text.*"),
+        *("*/wav.scp", "*/segments", "*keys-*/*", "*/hyp*.txt", "*/ref*.txt", "*/wer_details/*"),
+    ),
+    "vectors": (
+        *("*/xvect*/*.ark", "*/xvect*/*.scp", "*/xvect*/*.np?", "*/xvect*/*.h*5", "*.ark"),
+        *("*/speaker_vectors.pt", "*/id2idx", "*/xvector*", "*/spk_xvector*", "*/feats.scp"),
+        *("*/emb_xvect/*", "*/vectors/*.np?", "*/vad.scp"),
+    ),
+    "models": (
+        *("*/plda", "*/plda.*", "*/mean.vec", "*/transform.mat", "*/lda.mat", "*/final.raw"),
+        *("*/final.mdl", "*.onnx", "*.ckpt", "*.pt", "*.pth", "*.safetensors"),
+    ),
+    "caches": ("*/measures/*/*.json", "*/cache/*", "*/.cache/*"),
+}
+#: Folders that hold programs.
+_PROGRAMS = ("pyvenv.cfg", "HEAD")
+
+
+@dataclass(frozen=True)
+class Held:
+    """A file with personal data, its path relative to the folder."""
+
+    path: str
+    kind: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The files of a folder that hold personal data, and how many links were not followed."""
+
+    folder: Path
+    files: list[Held]
+    links: int
+
+    def delete(self) -> int:
+        """Delete vectors, models and caches; return how many files.
+
+        Raises
+        ------
+        OSError
+            One cannot be deleted.
+        """
+        spared = [held for held in self.files if held.kind in SPARED]
+        for held in spared:
+            (self.folder / held.path).unlink()
+        return len(spared)
+
+
+def inventory(folder: Path) -> Inventory:
+    """List the files of a tree, or of a results folder, that hold personal data.
+
+    Raises
+    ------
+    PrivacyEvalError
+        It is neither: nothing is listed, or deleted, in any other folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "results.json").write_text("{}")
+    >>> inventory(folder).files
+    [Held(path='results.json', kind='per-speaker values', size=2)]
+    """
+    if not (folder / "results.json").is_file() and not any(folder.glob("data/*/utt2spk")):
+        expected = "expected an experiment tree (data/*/utt2spk) or a folder with results.json"
+        raise PrivacyEvalError(f"{folder}: nothing to list: {expected}")
+    files, links = list[Held](), 0
+    for path in _files(folder):
+        if path.is_symlink():
+            links += 1
+        elif path.is_file() and (kind := kind_of(path.relative_to(folder).as_posix())):
+            files.append(Held(path.relative_to(folder).as_posix(), kind, path.stat().st_size))
+    return Inventory(folder, files, links)
+
+
+def kind_of(name: str) -> str | None:
+    """Return the kind of personal data in a file by its path, None if it holds none."""
+    for kind, patterns in _PATTERNS.items():
+        if any(fnmatchcase(f"/{name.lower()}", pattern) for pattern in patterns):
+            return kind
+    return None
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield files and links below a folder, but not in folders of programs."""
+    for at, below, names in os.walk(folder):
+        if any(name in names for name in _PROGRAMS):
+            below.clear()
+            continue
+        yield from (Path(at, name) for name in below if Path(at, name).is_symlink())
+        below.sort()
+        yield from (Path(at, name) for name in sorted(names))
