@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ..metrics.confidence import Interval, expanded_interval
 from ..metrics.pav import FloatArray, IntArray
 from ..metrics.printed import Printed
 from ..metrics.trials import Table, Trials
+from .accused import Highest, NamedInstead, named_instead
 from .linkage import (
     COMPARED,
     OF_SPEAKERS,
@@ -59,6 +61,9 @@ class RankedTests:
         Of each test: the others, in these parts, who score at least as high as the right speaker.
     tied : tuple of int
         Those of them who score the same.
+    named : tuple of (int, str, float)
+        Speakers of tests, whom these name as they score highest, and in how many tests, see
+        `named_instead`; empty where it was not counted, as by jobs.
     n_enrolled : int
         Speakers in the gallery, distractors included.
     n_distractors : int
@@ -91,6 +96,7 @@ class RankedTests:
     singling_out: SinglingOutCurve = SinglingOutCurve()
     enrollment_utterances: int = 0
     tied: tuple[int, ...] = ()
+    named: tuple[tuple[int, str, float], ...] = ()
 
     @property
     def counts(self) -> IntArray:
@@ -212,6 +218,7 @@ def read_ranks(path: Path) -> RankedTests:
         and min(*counts, ranks.length - 1) >= 0
         and 1 <= ranks.done[0] <= ranks.done[-1] <= ranks.jobs
         and all(a < b for a, b in itertools.pairwise(ranks.done))
+        and not ranks.named
     )
     if not sound:
         raise PrivacyEvalError(f"{path}: jobs, tests or counts that contradict each other")
@@ -262,12 +269,15 @@ class Identification(Printed, RankedTests):
     rank : int
     bounds : tuple of Interval
         95 % intervals of the linkage, by size; empty without a bootstrap.
+    instead : tuple of NamedInstead
+        Those whom tests of others name most often; empty if `named` is.
     """
 
     sizes: tuple[int, ...]
     linkage: FloatArray
     rank: int
     bounds: tuple[Interval, ...] = ()
+    instead: tuple[NamedInstead, ...] = ()
 
     @property
     def ties(self) -> float:
@@ -313,7 +323,13 @@ class Identification(Printed, RankedTests):
         bits = rank_disclosure(np.bincount(self.beaten, minlength=self.n_enrolled))
         named = zip(("rank_disclosure", "rank_disclosure_max"), bits, strict=True)
         rows += [{"metric": name, "value": value, **whole} for name, value in named]
-        return rows + self.singling_out.to_rows()
+        return rows + self.singling_out.to_rows() + self.rows_of_instead
+
+    @property
+    def rows_of_instead(self) -> list[dict[str, Any]]:
+        """How often tests of others name people, the most often named ones."""
+        place = {"metric": "named_instead", "gallery": self.n_enrolled}
+        return [{**place, **vars(one)} for one in self.instead]
 
     @property
     def speakers_size(self) -> int:
@@ -415,7 +431,9 @@ def identify(
     people, left_out = [names[place] for place in tested], len(trials.utterance.used) - len(own)
     counts = np.array([beaters(scores, own, compare) for compare in COMPARED])
     columns = people, speaker, counts, len(names)
-    ranks = ranked(*columns, utterances_left_out=left_out, singling_out=curve)
+    highest = Highest(speaker)
+    highest.add(names, scores.T)
+    ranks = ranked(*columns, utterances_left_out=left_out, singling_out=curve, named=highest.named)
     return identified(ranks, gallery, rank, bootstrap, seed)
 
 
@@ -490,6 +508,7 @@ def identified(
     rank: int = 1,
     bootstrap: int = 0,
     seed: int = 0,
+    group_of: Mapping[str, str] = MappingProxyType({}),
 ) -> Identification:
     """Compute how often test speakers are identified from the ranks of their tests.
 
@@ -502,6 +521,8 @@ def identified(
         Number of top scores among which the right speaker must be.
     bootstrap, seed : int
         Replicates of test speakers, 0 for no intervals, and their seed.
+    group_of : mapping of str to str
+        See `named_instead`; empty for a single group.
 
     Returns
     -------
@@ -515,7 +536,14 @@ def identified(
     n_gallery = ranks.n_enrolled
     wanted = tuple(sizes or (*(n for n in GALLERY_SIZES if n < n_gallery), n_gallery))
     linkage = linkage_of_beaters(ranks.counts, n_gallery, wanted, rank)
-    attack = Identification(**vars(ranks), sizes=wanted, linkage=linkage, rank=rank)
+    instead = named_instead(
+        *(ranks.named, ranks.test_speakers, np.bincount(ranks.speaker), group_of or n_gallery),
+        replicates=bootstrap,
+        seed=seed,
+    )
+    attack = Identification(
+        **vars(ranks), sizes=wanted, linkage=linkage, rank=rank, instead=instead
+    )
     return replace(attack, bounds=attack.intervals(bootstrap, seed)) if bootstrap else attack
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,7 +80,16 @@ def test_blocks_and_jobs_have_the_ranks_of_the_whole_matrix(
     assert whole.beaten == merged.beaten == expected
     assert merged.done == tuple(range(1, jobs + 1))
     same = {"inputs": whole.inputs, "jobs": 1, "done": (1,)}
-    assert replace(merged, **same) == whole
+    assert merged.named == ()  # jobs do not count them
+    assert replace(merged, **same, named=whole.named) == whole
+    # The names that the highest scores give, shared where they tie.
+    counts: Counter[tuple[int, str]] = Counter()
+    people = [*gallery.enrollment.members, *(distractors.enrollment.members if others else ())]
+    for row, speaker in zip(scores.T.tolist(), own.tolist(), strict=True):
+        tied = [name for name, score in zip(people, row, strict=True) if score == max(row)]
+        counts.update(dict.fromkeys(((speaker, name) for name in tied), 1 / len(tied)))
+    found = {(speaker, name): share for speaker, name, share in whole.named}
+    assert found == pytest.approx({(int(s), name): n for (s, name), n in counts.items()})
 
 
 class Files:

@@ -1,0 +1,236 @@
+"""Who is named instead: enrolled people whom tests of others name, and whether more often than by
+guessing.
+
+A test names the person of a gallery with the highest score; tied ones share it. Who guesses knows
+nothing of the speaker of a test: whatever names the tests of a speaker are given, they could be
+those of anybody else as well. So the names that a speaker's tests are given are permuted among the
+enrolled people, the speaker included, independently for each speaker: the tests of a speaker stay
+together, as they are one observation, not several. The highest rate of all people in each
+permutation corrects for having looked at all of them (the maximum statistic of Westfall and Young,
+1993), and holds whatever the rates of people have to do with each other; Holm's correction would
+need a p-value per person, which so few speakers do not give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import PrivacyEvalError
+from ..metrics.arguments import as_array
+from ..metrics.pav import FloatArray, IntArray
+from .linkage import rate_interval
+
+#: How many people are listed, those named most often.
+MOST_LISTED = 10
+
+#: Largest numbers of pairs of speakers and enrolled people: of p-values, of values at a time, and
+#: of tied highest scores.
+_MOST_PAIRS, _BLOCK, _MOST_TIED = 1_000_000, 2_000_000, 4_000_000
+
+#: Sums of shares differ by their order.
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class NamedInstead:
+    """How often tests of others name an enrolled person.
+
+    Attributes
+    ----------
+    speaker : str
+    value : float
+        Share of the tests of others.
+    n_tests, n_speakers : int
+        These tests, and their speakers.
+    low, high : float or None
+        95 % interval over these speakers, not corrected for the choice of the person; None without
+        a bootstrap, or with fewer than two speakers.
+    p : float or None
+        Corrected for all enrolled people; None without a bootstrap, with fewer than two test
+        speakers, or with more than a million pairs of them and enrolled people.
+    """
+
+    speaker: str
+    value: float
+    n_tests: int
+    n_speakers: int
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+
+
+class Highest:
+    """The people with the highest scores of tests, of a gallery that is scored in blocks.
+
+    Parameters
+    ----------
+    speaker : int array, shape (tests,)
+        Numbers of the tests' speakers.
+    """
+
+    def __init__(self, speaker: IntArray) -> None:
+        self._speaker = speaker
+        self._best = np.full(speaker.size, -np.inf)
+        self._names: list[str] = []
+        self._found: list[tuple[IntArray, IntArray, FloatArray]] = []
+
+    def add(self, names: Sequence[str], scores: ArrayLike) -> None:
+        """Compare the scores of a block of people, shape (people, tests)."""
+        values = np.asarray(scores)
+        self._best = np.maximum(self._best, values.max(axis=0, initial=-np.inf))
+        who, test = np.nonzero(values == self._best)
+        self._found.append((who + len(self._names), test, self._best[test]))
+        self._names += names
+
+    @property
+    def named(self) -> tuple[tuple[int, str, float], ...]:
+        """Speakers, whom their tests name, and in how many tests; none where far too many people
+        share the highest scores."""
+        who, test, score = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
+        if who.size > _MOST_TIED:
+            return ()
+        is_best = score == self._best[test]
+        who, test = who[is_best], test[is_best]
+        share = 1 / np.bincount(test)[test]
+        pairs, of = np.unique(
+            np.stack([self._speaker[test], who], axis=1), axis=0, return_inverse=True
+        )
+        tests = np.bincount(of.ravel(), share)
+        found = zip(pairs.tolist(), tests.tolist(), strict=True)
+        return tuple(sorted((speaker, self._names[who], n) for (speaker, who), n in found))
+
+
+def named_instead(
+    named: Sequence[tuple[int, str, float]],
+    speakers: Sequence[str],
+    n_tests: ArrayLike,
+    group_of: Mapping[str, str] | int,
+    *,
+    replicates: int = 0,
+    seed: int = 0,
+) -> tuple[NamedInstead, ...]:
+    """Compute how often tests of others name enrolled people, from the most often named one.
+
+    Parameters
+    ----------
+    named : sequence of (int, str, float)
+        Numbers of test speakers, enrolled people whom their tests name, and in how many tests.
+    speakers : sequence of S str
+        Test speakers, all of them enrolled.
+    n_tests : array_like of int, shape (S,)
+    group_of : mapping of str to str, or int
+        The group of every enrolled person, such as the gender: names are permuted within groups,
+        as an anonymizer that keeps the gender names people of one gender only. Or how many people
+        are enrolled.
+    replicates, seed : int
+        Permutations and bootstrap draws, 0 for no p-values and intervals, and their seed.
+
+    Returns
+    -------
+    tuple of NamedInstead
+        The `MOST_LISTED` most often named people; equal ones by name. Empty without anybody else.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A speaker without tests, a person without a group.
+
+    Examples
+    --------
+    >>> found = named_instead([(0, "c", 2), (1, "b", 1), (1, "c", 1)], ["a", "b"], [2, 2], 3)
+    >>> [(one.speaker, one.value, one.n_tests) for one in found]
+    [('c', 0.75, 4)]
+    """
+    tests = as_array(n_tests, "numbers of tests").astype(np.int64)
+    if tests.shape != (len(speakers),) or not (tests > 0).all():
+        raise PrivacyEvalError("expected a positive number of tests per speaker")
+    others = sorted({name for _, name, _ in named} - {*speakers})
+    people = [*speakers, *others]
+    column = {name: number for number, name in enumerate(people)}
+    counts = np.zeros((len(speakers), len(people)))
+    for speaker, name, share in named:
+        counts[speaker, column[name]] = share
+    blocks = _blocks(people, group_of)
+    of_others, asked = _of_others(counts), _asked(tests, len(people))
+    rates = of_others.sum(axis=0) / asked
+    order = sorted(np.flatnonzero(rates > 0).tolist(), key=lambda j: (-rates[j], people[j]))
+    drawn = np.array([])
+    if replicates and len(tests) > 1 and len(tests) * sum(n for _, n in blocks) <= _MOST_PAIRS:
+        drawn = _highest_rates(counts, tests, blocks, replicates, seed)
+    found = []
+    for j in order[:MOST_LISTED]:
+        rows = np.delete(np.arange(len(tests)), j if j < len(tests) else [])
+        p = float(1 + np.sum(drawn >= rates[j] - _SLACK)) / (1 + drawn.size) if drawn.size else None
+        low, high = None, None
+        if replicates and rows.size > 1:
+            weights = np.random.default_rng(seed).multinomial(
+                rows.size, np.full(rows.size, 1 / rows.size), replicates
+            )
+            of_draws = weights @ of_others[rows, j] / (weights @ tests[rows])
+            low, high = rate_interval(of_draws, float(rates[j]), rows.size, rows.size)
+        total = int(tests[rows].sum())
+        found.append(NamedInstead(people[j], float(rates[j]), total, rows.size, low, high, p))
+    return tuple(found)
+
+
+def _blocks(people: Sequence[str], group_of: Mapping[str, str] | int) -> list[tuple[IntArray, int]]:
+    """Return the columns of each group of people, and how many people of it are enrolled."""
+    if isinstance(group_of, int):
+        if group_of < len(people):
+            raise PrivacyEvalError(f"{len(people)} people, but {group_of} enrolled")
+        return [(np.arange(len(people)), group_of)]
+    if lacking := [name for name in people if name not in group_of]:
+        raise PrivacyEvalError(f"no group of {lacking[0]}")
+    codes = [group_of[name] for name in people]
+    size = [*group_of.values()]
+    return [
+        (np.array([j for j, of in enumerate(codes) if of == group], dtype=np.int64), n)
+        for group in sorted({*size})
+        for n in [size.count(group)]
+    ]
+
+
+def _of_others(counts: FloatArray) -> FloatArray:
+    """Leave out whom their own tests name, of counts of shape (..., S, people)."""
+    own = np.arange(counts.shape[-2])
+    counts = counts.copy()
+    counts[..., own, own] = 0
+    return counts
+
+
+def _asked(tests: IntArray, n_people: int) -> FloatArray:
+    """Count the tests of others of all people; infinite for a single speaker, whom nobody else
+    could name."""
+    asked = np.full(n_people, float(tests.sum()))
+    asked[: tests.size] -= tests
+    return np.where(asked > 0, asked, np.inf)
+
+
+def _highest_rates(
+    counts: FloatArray,
+    tests: IntArray,
+    blocks: Sequence[tuple[IntArray, int]],
+    replicates: int,
+    seed: int,
+) -> FloatArray:
+    """Draw the highest rate of all enrolled people where names are permuted within blocks, shape
+    (replicates,)."""
+    generator, size = np.random.default_rng(seed), sum(n for _, n in blocks)
+    step = max(1, _BLOCK // (tests.size * size))
+    asked, highest = _asked(tests, size), []
+    for start in range(0, replicates, step):
+        n_drawn = min(step, replicates - start)
+        drawn = np.zeros((n_drawn, tests.size, size))
+        first = counts.shape[1]  # of the people whom no test names
+        for columns, n in blocks:
+            more = np.arange(first, first := first + n - columns.size)
+            places = np.concatenate([columns, more])
+            block = np.zeros((tests.size, n))
+            block[:, : columns.size] = counts[:, columns]
+            drawn[..., places] = generator.permuted(np.tile(block, (n_drawn, 1, 1)), axis=2)
+        highest.append((_of_others(drawn).sum(axis=1) / asked).max(axis=1))
+    return np.concatenate(highest)
