@@ -148,19 +148,19 @@ def named_instead(
     tests = as_array(n_tests, "numbers of tests").astype(np.int64)
     if tests.shape != (len(speakers),) or not (tests > 0).all():
         raise PrivacyEvalError("expected a positive number of tests per speaker")
-    others = sorted({name for _, name, _ in named} - {*speakers})
-    people = [*speakers, *others]
+    people = [*speakers, *sorted({name for _, name, _ in named} - {*speakers})]
+    groups = _groups(people, group_of)
     column = {name: number for number, name in enumerate(people)}
     counts = np.zeros((len(speakers), len(people)))
     for speaker, name, share in named:
         counts[speaker, column[name]] = share
-    blocks = _blocks(people, group_of)
-    of_others, asked = _of_others(counts), _asked(tests, len(people))
-    rates = of_others.sum(axis=0) / asked
+    of_others = _of_others(counts)
+    rates = of_others.sum(axis=0) / _asked(tests, len(people))
     order = sorted(np.flatnonzero(rates > 0).tolist(), key=lambda j: (-rates[j], people[j]))
     drawn = np.array([])
-    if replicates and len(tests) > 1 and len(tests) * sum(n for _, n in blocks) <= _MOST_PAIRS:
-        drawn = _highest_rates(counts, tests, blocks, replicates, seed)
+    if replicates and tests.size > 1 and tests.size * groups.size <= _MOST_PAIRS:
+        unnamed = np.zeros((tests.size, groups.size - len(people)))
+        drawn = _highest_rates(np.hstack([counts, unnamed]), tests, groups, replicates, seed)
     found = []
     for j in order[:MOST_LISTED]:
         rows = np.delete(np.arange(len(tests)), j if j < len(tests) else [])
@@ -177,21 +177,17 @@ def named_instead(
     return tuple(found)
 
 
-def _blocks(people: Sequence[str], group_of: Mapping[str, str] | int) -> list[tuple[IntArray, int]]:
-    """Return the columns of each group of people, and how many people of it are enrolled."""
+def _groups(people: Sequence[str], group_of: Mapping[str, str] | int) -> IntArray:
+    """Number the groups of all enrolled people, those that are given first."""
     if isinstance(group_of, int):
-        if group_of < len(people):
-            raise PrivacyEvalError(f"{len(people)} people, but {group_of} enrolled")
-        return [(np.arange(len(people)), group_of)]
-    if lacking := [name for name in people if name not in group_of]:
-        raise PrivacyEvalError(f"no group of {lacking[0]}")
-    codes = [group_of[name] for name in people]
-    size = [*group_of.values()]
-    return [
-        (np.array([j for j, of in enumerate(codes) if of == group], dtype=np.int64), n)
-        for group in sorted({*size})
-        for n in [size.count(group)]
-    ]
+        groups = np.zeros(group_of, dtype=np.int64)
+    else:
+        names = dict.fromkeys((*people, *group_of))
+        groups = np.unique([group_of.get(n, "") for n in names], return_inverse=True)[1]
+    n_enrolled = group_of if isinstance(group_of, int) else len(group_of)
+    if not n_enrolled == groups.size >= len(people):
+        raise PrivacyEvalError(f"{len(people)} people, but {n_enrolled} enrolled")
+    return groups
 
 
 def _of_others(counts: FloatArray) -> FloatArray:
@@ -211,26 +207,16 @@ def _asked(tests: IntArray, n_people: int) -> FloatArray:
 
 
 def _highest_rates(
-    counts: FloatArray,
-    tests: IntArray,
-    blocks: Sequence[tuple[IntArray, int]],
-    replicates: int,
-    seed: int,
+    counts: FloatArray, tests: IntArray, groups: IntArray, replicates: int, seed: int
 ) -> FloatArray:
-    """Draw the highest rate of all enrolled people where names are permuted within blocks, shape
+    """Draw the highest rate of all enrolled people where names are permuted within groups, shape
     (replicates,)."""
-    generator, size = np.random.default_rng(seed), sum(n for _, n in blocks)
-    step = max(1, _BLOCK // (tests.size * size))
-    asked, highest = _asked(tests, size), []
+    generator, step = np.random.default_rng(seed), max(1, _BLOCK // counts.size)
+    asked, highest = _asked(tests, groups.size), []
     for start in range(0, replicates, step):
-        n_drawn = min(step, replicates - start)
-        drawn = np.zeros((n_drawn, tests.size, size))
-        first = counts.shape[1]  # of the people whom no test names
-        for columns, n in blocks:
-            more = np.arange(first, first := first + n - columns.size)
-            places = np.concatenate([columns, more])
-            block = np.zeros((tests.size, n))
-            block[:, : columns.size] = counts[:, columns]
-            drawn[..., places] = generator.permuted(np.tile(block, (n_drawn, 1, 1)), axis=2)
+        drawn = np.tile(counts, (min(step, replicates - start), 1, 1))
+        for group in np.unique(groups):
+            columns = np.flatnonzero(groups == group)
+            drawn[..., columns] = generator.permuted(drawn[..., columns], axis=2)
         highest.append((_of_others(drawn).sum(axis=1) / asked).max(axis=1))
     return np.concatenate(highest)

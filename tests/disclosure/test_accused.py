@@ -169,7 +169,7 @@ def test_singular_cases() -> None:
         ([1], 3, "number of tests per speaker"),
         ([1, 0], 3, "number of tests per speaker"),
         ([1, 1], 2, "3 people, but 2 enrolled"),
-        ([1, 1], {"a": "f", "b": "f"}, "no group of c"),
+        ([1, 1], {"a": "f", "b": "f"}, "3 people, but 2 enrolled"),
     ],
 )
 def test_invalid_input(tests: list[int], groups: Mapping[str, str] | int, message: str) -> None:
