@@ -29,7 +29,7 @@ MOST_LISTED = 10
 
 #: Largest numbers of pairs of speakers and enrolled people: of p-values, of values at a time, and
 #: of tied highest scores.
-_MOST_PAIRS, _BLOCK, _MOST_TIED = 1_000_000, 2_000_000, 4_000_000
+_MOST_PAIRS, _BLOCK, _MOST_TIED = 200_000, 2_000_000, 4_000_000
 
 #: Sums of shares differ by their order.
 _SLACK = 1e-9
@@ -51,7 +51,7 @@ class NamedInstead:
         a bootstrap, or with fewer than two speakers.
     p : float or None
         Corrected for all enrolled people; None without a bootstrap, with fewer than two test
-        speakers, or with more than a million pairs of them and enrolled people.
+        speakers, or with more than 200,000 pairs of them and enrolled people.
     """
 
     speaker: str

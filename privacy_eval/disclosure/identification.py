@@ -328,7 +328,7 @@ class Identification(Printed, RankedTests):
     @property
     def rows_of_instead(self) -> list[dict[str, Any]]:
         """How often tests of others name people, the most often named ones."""
-        place = {"metric": "named_instead", "gallery": self.n_enrolled}
+        place = {"metric": "named_instead", "gallery": self.n_enrolled, "rank": 1}
         return [{**place, **vars(one)} for one in self.instead]
 
     @property

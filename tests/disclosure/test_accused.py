@@ -193,7 +193,7 @@ def test_identify_tells_who_is_named() -> None:
     attack = pe.identify({name: list(of) for name, of in columns}, [2], bootstrap=0)
     assert attack.instead == (NamedInstead("c", 0.5, 2, 2),)
     (row,) = (row for row in attack.to_rows() if row["metric"] == "named_instead")
-    assert (row["speaker"], row["value"], row["gallery"]) == ("c", 0.5, 3)
+    assert (row["speaker"], row["value"], row["gallery"], row["rank"]) == ("c", 0.5, 3, 1)
 
 
 def row(name: str, value: float, p: float | None = None, gallery: int = 16) -> dict[str, Any]:
