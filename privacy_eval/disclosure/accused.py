@@ -63,45 +63,71 @@ class NamedInstead:
     p: float | None = None
 
 
+@dataclass(frozen=True)
+class Top:
+    """The highest score of a test, and who has it; of no people, 0 and nobody."""
+
+    score: float = 0.0
+    names: tuple[str, ...] = ()
+
+
 class Highest:
     """The people with the highest scores of tests, of a gallery that is scored in blocks.
 
     Parameters
     ----------
-    speaker : int array, shape (tests,)
-        Numbers of the tests' speakers.
+    n_tests : int
     """
 
-    def __init__(self, speaker: IntArray) -> None:
-        self._speaker = speaker
-        self._best = np.full(speaker.size, -np.inf)
+    def __init__(self, n_tests: int) -> None:
+        self._best = np.full(n_tests, -np.inf)
         self._names: list[str] = []
-        self._found: list[tuple[IntArray, IntArray, FloatArray]] = []
+        self._found: list[tuple[IntArray, IntArray]] = []
 
     def add(self, names: Sequence[str], scores: ArrayLike) -> None:
         """Compare the scores of a block of people, shape (people, tests)."""
         values = np.asarray(scores)
-        self._best = np.maximum(self._best, values.max(axis=0, initial=-np.inf))
-        who, test = np.nonzero(values == self._best)
-        self._found.append((who + len(self._names), test, self._best[test]))
+        best = np.maximum(self._best, values.max(axis=0, initial=-np.inf))
+        is_lower = best > self._best
+        self._found = [(who[~is_lower[test]], test[~is_lower[test]]) for who, test in self._found]
+        who, test = np.nonzero(values == best)
+        self._found.append((who + len(self._names), test))
+        self._best = best
         self._names += names
 
     @property
-    def named(self) -> tuple[tuple[int, str, float], ...]:
-        """Speakers, whom their tests name, and in how many tests; none where far too many people
-        share the highest scores."""
-        who, test, score = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
-        if who.size > _MOST_TIED:
+    def named(self) -> tuple[Top, ...]:
+        """The highest score of each test and who has it; none where far too many people share the
+        highest scores."""
+        names: list[list[str]] = [[] for _ in self._best]
+        if sum(who.size for who, _ in self._found) > _MOST_TIED:
             return ()
-        is_best = score == self._best[test]
-        who, test = who[is_best], test[is_best]
-        share = 1 / np.bincount(test)[test]
-        pairs, of = np.unique(
-            np.stack([self._speaker[test], who], axis=1), axis=0, return_inverse=True
-        )
-        tests = np.bincount(of.ravel(), share)
-        found = zip(pairs.tolist(), tests.tolist(), strict=True)
-        return tuple(sorted((speaker, self._names[who], n) for (speaker, who), n in found))
+        for who, test in self._found:
+            for person, of in zip(who.tolist(), test.tolist(), strict=True):
+                names[of].append(self._names[person])
+        pairs = zip(self._best.tolist(), names, strict=True)
+        return tuple(Top(best, tuple(sorted(of))) if of else Top() for best, of in pairs)
+
+
+def merged_names(one: Sequence[Top], other: Sequence[Top]) -> tuple[Top, ...]:
+    """Choose the highest scores of two parts of a gallery; none where one part has none."""
+    if not one or not other:
+        return ()
+    merged = []
+    for both in zip(one, other, strict=True):
+        best = max((top.score for top in both if top.names), default=0.0)
+        tied = (name for top in both if top.score == best for name in top.names)
+        merged.append(Top(best, tuple(sorted(tied))))
+    return tuple(merged)
+
+
+def shares(speaker: Sequence[int], named: Sequence[Top]) -> list[tuple[int, str, float]]:
+    """List speakers, whom their tests name, and in how many tests; tied ones share a test."""
+    counts: dict[tuple[int, str], float] = {}
+    for of, top in zip(speaker, named, strict=False):
+        for name in top.names:
+            counts[of, name] = counts.get((of, name), 0.0) + 1 / len(top.names)
+    return [(of, name, n) for (of, name), n in counts.items()]
 
 
 def named_instead(

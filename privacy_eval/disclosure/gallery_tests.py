@@ -167,7 +167,7 @@ class GalleryTests:
             self.tests.warn_if_equal(used)
             for each in galleries:
                 each.rows()
-            highest = None if job else Highest(of_test)
+            highest = Highest(of_test.size)
             known, beaten = _count_beaters(
                 galleries, conversations, score, (number, jobs), progress, highest
             )
@@ -187,7 +187,7 @@ class GalleryTests:
             without_vector=len(listed) - len(speaker_of) + self.gallery.size - gallery.size,
             singling_out=singling_out_curve(known, of_test, sizes or GALLERY_SIZES, **drawn),
             enrollment_utterances=sum(each.size for each in galleries),
-            named=highest.named if highest else (),
+            named=highest.named,
         )
 
     def groups(self, labels: Labels) -> tuple[dict[str, str], list[str]]:
@@ -420,7 +420,7 @@ def _count_beaters(
     beaten = np.zeros((len(COMPARED), of_test.size), dtype=np.int64)
     if job[0] == 1:
         beaten += [beaters(known.T, of_test, compare) for compare in COMPARED]
-    if highest is not None:
+    if highest is not None and job[0] == 1:
         highest.add([*utterances], known)
     step = max(1, _BLOCK_SCORES // max(known.shape[1], conversations.vectors.matrix.shape[1]))
     blocks = list(_blocks(galleries, utterances, job, step))

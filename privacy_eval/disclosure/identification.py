@@ -25,7 +25,7 @@ from ..metrics.confidence import Interval, expanded_interval
 from ..metrics.pav import FloatArray, IntArray
 from ..metrics.printed import Printed
 from ..metrics.trials import Table, Trials
-from .accused import Highest, NamedInstead, named_instead
+from .accused import Highest, NamedInstead, Top, merged_names, named_instead, shares
 from .linkage import (
     COMPARED,
     OF_SPEAKERS,
@@ -61,9 +61,8 @@ class RankedTests:
         Of each test: the others, in these parts, who score at least as high as the right speaker.
     tied : tuple of int
         Those of them who score the same.
-    named : tuple of (int, str, float)
-        Speakers of tests, whom these name as they score highest, and in how many tests, see
-        `named_instead`; empty where it was not counted, as by jobs.
+    named : tuple of Top
+        Of each test: the highest score in these parts, and who has it; empty if unknown.
     n_enrolled : int
         Speakers in the gallery, distractors included.
     n_distractors : int
@@ -96,7 +95,7 @@ class RankedTests:
     singling_out: SinglingOutCurve = SinglingOutCurve()
     enrollment_utterances: int = 0
     tied: tuple[int, ...] = ()
-    named: tuple[tuple[int, str, float], ...] = ()
+    named: tuple[Top, ...] = ()
 
     @property
     def counts(self) -> IntArray:
@@ -137,14 +136,16 @@ def merge_ranks(parts: Mapping[Path, RankedTests]) -> RankedTests:
     first, *others = parts.items()
     path, merged = first
     for other, part in others:
-        if replace(part, done=merged.done, beaten=merged.beaten, tied=merged.tied) != merged:
+        same = {name: getattr(merged, name) for name in ("done", "beaten", "tied", "named")}
+        if replace(part, **same) != merged:
             raise PrivacyEvalError(f"{path}, {other}: ranks of other inputs, options or jobs")
         if twice := sorted({*merged.done} & {*part.done}):
             raise PrivacyEvalError(f"{path}, {other}: job {twice[0]} is in both")
         done = tuple(sorted((*merged.done, *part.done)))
         beaten = tuple(map(sum, zip(merged.beaten, part.beaten, strict=True)))
         tied = tuple(map(sum, zip(merged.tied, part.tied, strict=True)))
-        merged = replace(merged, done=done, beaten=beaten, tied=tied)
+        named = merged_names(merged.named, part.named)
+        merged = replace(merged, done=done, beaten=beaten, tied=tied, named=named)
     return merged
 
 
@@ -218,7 +219,7 @@ def read_ranks(path: Path) -> RankedTests:
         and min(*counts, ranks.length - 1) >= 0
         and 1 <= ranks.done[0] <= ranks.done[-1] <= ranks.jobs
         and all(a < b for a, b in itertools.pairwise(ranks.done))
-        and not ranks.named
+        and len(ranks.named) in (0, len(ranks.beaten))
     )
     if not sound:
         raise PrivacyEvalError(f"{path}: jobs, tests or counts that contradict each other")
@@ -323,7 +324,8 @@ class Identification(Printed, RankedTests):
         bits = rank_disclosure(np.bincount(self.beaten, minlength=self.n_enrolled))
         named = zip(("rank_disclosure", "rank_disclosure_max"), bits, strict=True)
         rows += [{"metric": name, "value": value, **whole} for name, value in named]
-        return rows + self.singling_out.to_rows() + self.rows_of_instead
+        instead = [{**row, "chance": 1 / self.n_enrolled} for row in self.rows_of_instead]
+        return rows + self.singling_out.to_rows() + instead
 
     @property
     def rows_of_instead(self) -> list[dict[str, Any]]:
@@ -431,7 +433,7 @@ def identify(
     people, left_out = [names[place] for place in tested], len(trials.utterance.used) - len(own)
     counts = np.array([beaters(scores, own, compare) for compare in COMPARED])
     columns = people, speaker, counts, len(names)
-    highest = Highest(speaker)
+    highest = Highest(speaker.size)
     highest.add(names, scores.T)
     ranks = ranked(*columns, utterances_left_out=left_out, singling_out=curve, named=highest.named)
     return identified(ranks, gallery, rank, bootstrap, seed)
@@ -537,7 +539,10 @@ def identified(
     wanted = tuple(sizes or (*(n for n in GALLERY_SIZES if n < n_gallery), n_gallery))
     linkage = linkage_of_beaters(ranks.counts, n_gallery, wanted, rank)
     instead = named_instead(
-        *(ranks.named, ranks.test_speakers, np.bincount(ranks.speaker), group_of or n_gallery),
+        shares(ranks.speaker, ranks.named),
+        ranks.test_speakers,
+        np.bincount(ranks.speaker, minlength=len(ranks.test_speakers)),
+        group_of or n_gallery,
         replicates=bootstrap,
         seed=seed,
     )

@@ -13,7 +13,15 @@ from test_identification_tables import conditions, record, results
 
 import privacy_eval as pe
 from privacy_eval import PrivacyEvalError
-from privacy_eval.disclosure.accused import MOST_LISTED, Highest, NamedInstead, named_instead
+from privacy_eval.disclosure.accused import (
+    MOST_LISTED,
+    Highest,
+    NamedInstead,
+    Top,
+    merged_names,
+    named_instead,
+    shares,
+)
 from privacy_eval.disclosure.in_words import identification_sentences
 from privacy_eval.disclosure.numbers import Rates, named_for_others
 from privacy_eval.disclosure.statement import Evidence, statement_parts
@@ -179,10 +187,19 @@ def test_invalid_input(tests: list[int], groups: Mapping[str, str] | int, messag
 
 def test_the_highest_of_blocks_share_a_test() -> None:
     """Test 0 names b and d alike, test 1 only c, which the second block has."""
-    highest = Highest(np.array([0, 0]))
+    highest = Highest(2)
     highest.add(["a", "b"], [[1.0, 2.0], [3.0, 2.0]])
     highest.add(["c", "d"], [[0.0, 5.0], [3.0, 1.0]])
-    assert highest.named == ((0, "b", 0.5), (0, "c", 1.0), (0, "d", 0.5))
+    assert highest.named == (Top(3.0, ("b", "d")), Top(5.0, ("c",)))
+    assert shares([0, 0], highest.named) == [(0, "b", 0.5), (0, "d", 0.5), (0, "c", 1.0)]
+
+
+def test_parts_of_a_gallery_add_up() -> None:
+    one = Top(3.0, ("b",)), Top(), Top(-1.0, ("a",)), Top()
+    other = Top(3.0, ("d",)), Top(-5.0, ("c",)), Top(-2.0, ("c",)), Top()
+    both = Top(3.0, ("b", "d")), Top(-5.0, ("c",)), Top(-1.0, ("a",)), Top()
+    assert merged_names(one, other) == merged_names(other, one) == both
+    assert merged_names(one, ()) == ()
 
 
 def test_identify_tells_who_is_named() -> None:
@@ -193,7 +210,7 @@ def test_identify_tells_who_is_named() -> None:
     attack = pe.identify({name: list(of) for name, of in columns}, [2], bootstrap=0)
     assert attack.instead == (NamedInstead("c", 0.5, 2, 2),)
     (row,) = (row for row in attack.to_rows() if row["metric"] == "named_instead")
-    assert (row["speaker"], row["value"], row["gallery"], row["rank"]) == ("c", 0.5, 3, 1)
+    assert (row["speaker"], row["value"], row["chance"], row["rank"]) == ("c", 0.5, 1 / 3, 1)
 
 
 def row(name: str, value: float, p: float | None = None, gallery: int = 16) -> dict[str, Any]:
