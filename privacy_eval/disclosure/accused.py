@@ -65,7 +65,14 @@ class NamedInstead:
 
 @dataclass(frozen=True)
 class Top:
-    """The highest score of a test, and who has it; of no people, 0 and nobody."""
+    """The highest score of a test, and who has it; of no people, 0 and nobody.
+
+    Attributes
+    ----------
+    score : float
+    names : tuple of str
+        Sorted.
+    """
 
     score: float = 0.0
     names: tuple[str, ...] = ()
@@ -110,7 +117,23 @@ class Highest:
 
 
 def merged_names(one: Sequence[Top], other: Sequence[Top]) -> tuple[Top, ...]:
-    """Choose the highest scores of two parts of a gallery; none where one part has none."""
+    """Choose the highest scores of two parts of a gallery.
+
+    Parameters
+    ----------
+    one, other : sequence of Top
+        By test.
+
+    Returns
+    -------
+    tuple of Top
+        Empty where one part is.
+
+    Examples
+    --------
+    >>> merged_names([Top(2.0, ("a",))], [Top(2.0, ("b",))])
+    (Top(score=2.0, names=('a', 'b')),)
+    """
     if not one or not other:
         return ()
     merged = []
@@ -122,7 +145,25 @@ def merged_names(one: Sequence[Top], other: Sequence[Top]) -> tuple[Top, ...]:
 
 
 def shares(speaker: Sequence[int], named: Sequence[Top]) -> list[tuple[int, str, float]]:
-    """List speakers, whom their tests name, and in how many tests; tied ones share a test."""
+    """Count whom the tests of speakers name; tied ones share a test.
+
+    Parameters
+    ----------
+    speaker : sequence of int
+        The speaker of each test.
+    named : sequence of Top
+        By test.
+
+    Returns
+    -------
+    list of (int, str, float)
+        Speakers, whom their tests name, and in how many of them.
+
+    Examples
+    --------
+    >>> shares([0, 0], [Top(2.0, ("a",)), Top(1.0, ("a", "b"))])
+    [(0, 'a', 1.5), (0, 'b', 0.5)]
+    """
     counts: dict[tuple[int, str], float] = {}
     for of, top in zip(speaker, named, strict=False):
         for name in top.names:
