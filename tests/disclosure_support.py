@@ -32,6 +32,7 @@ class Galleries:
     speakers_size: int = 0
     speakers: tuple[SpeakerLinkage, ...] = ()
     singling_out: SinglingOutCurve = SinglingOutCurve()
+    instead: tuple[dict[str, Any], ...] = ()
     groups: Mapping[str, Mapping[str, GroupLinkage]] = field(default_factory=dict)
     genders: tuple[str, ...] = ()
     enrollment_utterances: int = 0
@@ -53,6 +54,7 @@ class Galleries:
             test_speakers=[""] * self.n_test_speakers,
             singling_out=self.singling_out,
             speakers=lambda: self.speakers,
+            rows_of_instead=self.instead,
             speakers_size=self.speakers_size,
         )
         rows: Any = identification_rows(found, self.groups)  # type: ignore[arg-type]

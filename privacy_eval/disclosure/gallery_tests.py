@@ -33,6 +33,7 @@ from ..io.vectors import Vectors
 from ..metrics.pav import FloatArray, IntArray
 from ..metrics.strata import MIN_TESTED
 from ..metrics.trials import Trials
+from .accused import Highest
 from .amount import AmountCurve, Tests, amount_curve
 from .identification import GALLERY_SIZES, RankedTests, identified, ranked
 from .linkage import COMPARED, GroupLinkage, as_high, beaters, singling_out_curve
@@ -166,8 +167,9 @@ class GalleryTests:
             self.tests.warn_if_equal(used)
             for each in galleries:
                 each.rows()
+            highest = Highest(of_test.size)
             known, beaten = _count_beaters(
-                galleries, conversations, score, (number, jobs), progress
+                galleries, conversations, score, (number, jobs), progress, highest
             )
         drawn = {"replicates": self.replicates, "seed": self.seed}
         return ranked(
@@ -185,6 +187,7 @@ class GalleryTests:
             without_vector=len(listed) - len(speaker_of) + self.gallery.size - gallery.size,
             singling_out=singling_out_curve(known, of_test, sizes or GALLERY_SIZES, **drawn),
             enrollment_utterances=sum(each.size for each in galleries),
+            named=highest.named,
         )
 
     def groups(self, labels: Labels) -> tuple[dict[str, str], list[str]]:
@@ -383,6 +386,7 @@ def _count_beaters(
     score: Callable[[Gallery], FloatMatrix],
     job: tuple[int, int] = (1, 1),
     progress: Callable[[int, int, str], None] | None = None,
+    highest: Highest | None = None,
 ) -> tuple[FloatMatrix, IntArray]:
     """Count how many speakers of galleries outscore the right one of each test.
 
@@ -395,6 +399,8 @@ def _count_beaters(
         Scores a gallery with the tests.
     job, progress
         See `GalleryTests.rank`.
+    highest : Highest, optional
+        Is given all scores.
 
     Returns
     -------
@@ -414,12 +420,16 @@ def _count_beaters(
     beaten = np.zeros((len(COMPARED), of_test.size), dtype=np.int64)
     if job[0] == 1:
         beaten += [beaters(known.T, of_test, compare) for compare in COMPARED]
+    if highest is not None and job[0] == 1:
+        highest.add([*utterances], known)
     step = max(1, _BLOCK_SCORES // max(known.shape[1], conversations.vectors.matrix.shape[1]))
     blocks = list(_blocks(galleries, utterances, job, step))
     compared, n = 0, sum(len(block.enrollment.members) for block in blocks)
     for block in blocks:
         scores = score(block)
         beaten += [as_high(scores, right, compare) for compare in COMPARED]
+        if highest is not None:
+            highest.add([*block.enrollment.members], scores)
         compared += len(block.enrollment.members)
         if progress is not None:
             progress(compared, n, "speakers")

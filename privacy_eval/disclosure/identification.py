@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ..metrics.confidence import Interval, expanded_interval
 from ..metrics.pav import FloatArray, IntArray
 from ..metrics.printed import Printed
 from ..metrics.trials import Table, Trials
+from .accused import Highest, NamedInstead, Top, merged_names, named_instead, shares
 from .linkage import (
     COMPARED,
     OF_SPEAKERS,
@@ -59,6 +61,8 @@ class RankedTests:
         Of each test: the others, in these parts, who score at least as high as the right speaker.
     tied : tuple of int
         Those of them who score the same.
+    named : tuple of Top
+        Of each test: the highest score in these parts, and who has it; empty if unknown.
     n_enrolled : int
         Speakers in the gallery, distractors included.
     n_distractors : int
@@ -91,6 +95,7 @@ class RankedTests:
     singling_out: SinglingOutCurve = SinglingOutCurve()
     enrollment_utterances: int = 0
     tied: tuple[int, ...] = ()
+    named: tuple[Top, ...] = ()
 
     @property
     def counts(self) -> IntArray:
@@ -131,14 +136,16 @@ def merge_ranks(parts: Mapping[Path, RankedTests]) -> RankedTests:
     first, *others = parts.items()
     path, merged = first
     for other, part in others:
-        if replace(part, done=merged.done, beaten=merged.beaten, tied=merged.tied) != merged:
+        same = {name: getattr(merged, name) for name in ("done", "beaten", "tied", "named")}
+        if replace(part, **same) != merged:
             raise PrivacyEvalError(f"{path}, {other}: ranks of other inputs, options or jobs")
         if twice := sorted({*merged.done} & {*part.done}):
             raise PrivacyEvalError(f"{path}, {other}: job {twice[0]} is in both")
         done = tuple(sorted((*merged.done, *part.done)))
         beaten = tuple(map(sum, zip(merged.beaten, part.beaten, strict=True)))
         tied = tuple(map(sum, zip(merged.tied, part.tied, strict=True)))
-        merged = replace(merged, done=done, beaten=beaten, tied=tied)
+        named = merged_names(merged.named, part.named)
+        merged = replace(merged, done=done, beaten=beaten, tied=tied, named=named)
     return merged
 
 
@@ -212,6 +219,7 @@ def read_ranks(path: Path) -> RankedTests:
         and min(*counts, ranks.length - 1) >= 0
         and 1 <= ranks.done[0] <= ranks.done[-1] <= ranks.jobs
         and all(a < b for a, b in itertools.pairwise(ranks.done))
+        and len(ranks.named) in (0, len(ranks.beaten))
     )
     if not sound:
         raise PrivacyEvalError(f"{path}: jobs, tests or counts that contradict each other")
@@ -262,12 +270,15 @@ class Identification(Printed, RankedTests):
     rank : int
     bounds : tuple of Interval
         95 % intervals of the linkage, by size; empty without a bootstrap.
+    instead : tuple of NamedInstead
+        Those whom tests of others name most often; empty if `named` is.
     """
 
     sizes: tuple[int, ...]
     linkage: FloatArray
     rank: int
     bounds: tuple[Interval, ...] = ()
+    instead: tuple[NamedInstead, ...] = ()
 
     @property
     def ties(self) -> float:
@@ -313,7 +324,14 @@ class Identification(Printed, RankedTests):
         bits = rank_disclosure(np.bincount(self.beaten, minlength=self.n_enrolled))
         named = zip(("rank_disclosure", "rank_disclosure_max"), bits, strict=True)
         rows += [{"metric": name, "value": value, **whole} for name, value in named]
-        return rows + self.singling_out.to_rows()
+        instead = [{**row, "chance": 1 / self.n_enrolled} for row in self.rows_of_instead]
+        return rows + self.singling_out.to_rows() + instead
+
+    @property
+    def rows_of_instead(self) -> list[dict[str, Any]]:
+        """How often tests of others name people, the most often named ones."""
+        place = {"metric": "named_instead", "gallery": self.n_enrolled, "rank": 1}
+        return [{**place, **vars(one)} for one in self.instead]
 
     @property
     def speakers_size(self) -> int:
@@ -415,7 +433,9 @@ def identify(
     people, left_out = [names[place] for place in tested], len(trials.utterance.used) - len(own)
     counts = np.array([beaters(scores, own, compare) for compare in COMPARED])
     columns = people, speaker, counts, len(names)
-    ranks = ranked(*columns, utterances_left_out=left_out, singling_out=curve)
+    highest = Highest(speaker.size)
+    highest.add(names, scores.T)
+    ranks = ranked(*columns, utterances_left_out=left_out, singling_out=curve, named=highest.named)
     return identified(ranks, gallery, rank, bootstrap, seed)
 
 
@@ -490,6 +510,7 @@ def identified(
     rank: int = 1,
     bootstrap: int = 0,
     seed: int = 0,
+    group_of: Mapping[str, str] = MappingProxyType({}),
 ) -> Identification:
     """Compute how often test speakers are identified from the ranks of their tests.
 
@@ -502,6 +523,8 @@ def identified(
         Number of top scores among which the right speaker must be.
     bootstrap, seed : int
         Replicates of test speakers, 0 for no intervals, and their seed.
+    group_of : mapping of str to str
+        See `named_instead`; empty for a single group.
 
     Returns
     -------
@@ -515,7 +538,17 @@ def identified(
     n_gallery = ranks.n_enrolled
     wanted = tuple(sizes or (*(n for n in GALLERY_SIZES if n < n_gallery), n_gallery))
     linkage = linkage_of_beaters(ranks.counts, n_gallery, wanted, rank)
-    attack = Identification(**vars(ranks), sizes=wanted, linkage=linkage, rank=rank)
+    instead = named_instead(
+        shares(ranks.speaker, ranks.named),
+        ranks.test_speakers,
+        np.bincount(ranks.speaker, minlength=len(ranks.test_speakers)),
+        group_of or n_gallery,
+        replicates=bootstrap,
+        seed=seed,
+    )
+    attack = Identification(
+        **vars(ranks), sizes=wanted, linkage=linkage, rank=rank, instead=instead
+    )
     return replace(attack, bounds=attack.intervals(bootstrap, seed)) if bootstrap else attack
 
 

@@ -81,7 +81,28 @@ def identification_sentences(found: Rates) -> list[str]:
             text = f"{system}: {text[:1].lower()}{text[1:]}."
             reached = rates["value"] - rates["chance"], text
             most[system] = max(most.get(system, reached), reached)
-    return [*(text for _, text in most.values()), *_largest(data)]
+    instead = (
+        f"{system}: the {attacks[row['record'].condition.attack_model].phrase} attacker takes "
+        f"{instead_text(row)}"
+        for system, row in found.named_for_others.items()
+    )
+    return [*(text for _, text in most.values()), *instead, *_largest(data)]
+
+
+#: What follows if a person is named more often than by guessing, if not, or if that is unknown.
+_INSTEAD = {
+    True: "This is more than chance: do not take a match for evidence against a person",
+    False: "This can be chance",
+    None: "Whether this is chance was not tested: it needs --bootstrap and two test speakers",
+}
+
+
+def instead_text(row: Row) -> str:
+    """Write how often others are taken for one person, after "takes"."""
+    return (
+        f"others for one and the same person in {tests_of(row)}. Guessing gives "
+        f"{100 * row['chance']:.3g} %. {_INSTEAD[row['is_more']]}."
+    )
 
 
 def _largest(data: ReportData) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..choices import SITUATIONS, grouped
+from ..choices import LEVEL, SITUATIONS, grouped
 from ..metrics.confidence import expanded_interval
 from ..metrics.pav import FloatArray
 from ..numbers.cells import interval_of
@@ -65,7 +65,7 @@ def is_mixed(record: Record) -> bool:
 
 def speakers_size(record: Record) -> int:
     """Return the size of the galleries of single speakers."""
-    size: int = record.measurements.select(speaker=PRESENT).values("gallery")[0]
+    size: int = galleries(record, speaker=PRESENT).values("gallery")[0]
     return size
 
 
@@ -77,7 +77,7 @@ def speakers_chance(record: Record) -> float:
 def speakers_of(record: Record) -> list[SpeakerLinkage]:
     """Return the rates of speakers in galleries of one size, in the order of the record."""
     found = []
-    for (name,), rows in record.measurements.select(speaker=PRESENT).groups("speaker").items():
+    for (name,), rows in galleries(record, speaker=PRESENT).groups("speaker").items():
         of = {row.get("fold"): row["value"] for row in rows}
         halves = (of.get(half, of[None]) for half in HALVES)  # `check` has seen to the whole
         found.append(SpeakerLinkage(name, rows[0]["n_tests"], of[None], *halves))
@@ -174,7 +174,7 @@ def _average(records: Sequence[Record], metric: str, size: int) -> dict[str, Any
     for r, row, weight in zip(records, rows, weights, strict=True):
         bounds = np.array([row["low"], row["high"]])
         distances = np.abs(bounds - row["value"]) * weight / sum(weights)
-        speakers = {*r.measurements.values("speaker")}
+        speakers = {*galleries(r, speaker=PRESENT).values("speaker")}
         shared = [g for g in groups if not speakers or not g[0] or g[0] & speakers]
         groups = [g for g in groups if g not in shared]
         for others, more in shared:
@@ -243,6 +243,32 @@ def worst_protected(records: Iterable[Record]) -> Row | None:
         "among": len(speakers),
         "alike": all(s.linkage == worst.linkage for s, _ in speakers),
     }
+
+
+def named_for_others(records: Iterable[Record]) -> Row | None:
+    """Find the person who is named for others, in anonymized speech, with the least p-value, or
+    else most often; None without any.
+
+    Returns
+    -------
+    mapping or None
+        The row of the person, with `chance`, that of guessing; its `record`; `among`, the number of
+        records that it was chosen from, for which `p`, if any, is corrected, too (Bonferroni); and
+        `is_more`, whether the person is named more often than by guessing, None if that is unknown.
+    """
+    found = []
+    for r in records:
+        rows = r.measurements.select(metric="named_instead").to_rows()
+        if rows and not r.condition.is_original:
+            found.append({**max(rows, key=lambda row: row["value"]), "record": r})
+    if not found:
+        return None
+    row = min(found, key=lambda row: (row.get("p", 1), 1 / row["gallery"] - row["value"]))
+    chance, p = 1 / row["gallery"], None
+    if "p" in row:
+        p = min(1.0, row["p"] * len(found))
+    is_more = None if p is None else bool(p < 1 - LEVEL and row["value"] > chance)
+    return {**row, "chance": chance, "among": len(found), "p": p, "is_more": is_more}
 
 
 def mean_halves(records: Iterable[Record]) -> tuple[float, float] | None:
@@ -326,6 +352,16 @@ class Rates:
             s: worst_protected(r for r in of_split if r.condition.system == s)
             for s in self.data.results.systems
         }
+
+    @functools.cached_property
+    def named_for_others(self) -> Mapping[str, Row]:
+        """The person of the main split who is named for others, by system."""
+        of_split = [r for r in self.counted if r.condition.split == self.data.main_split]
+        of_systems = {
+            s: named_for_others(r for r in of_split if r.condition.system == s)
+            for s in self.data.results.systems
+        }
+        return {s: row for s, row in of_systems.items() if row is not None}
 
 
 def by_length(rows: Measurements, **of: object) -> list[Mapping[str, Row]]:

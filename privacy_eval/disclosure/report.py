@@ -81,6 +81,19 @@ def _most_often_found(speakers: Sequence[SpeakerLinkage]) -> Iterator[Sequence[S
     yield from [[s] for s in tied] if len(above) + len(tied) <= WORST_SPEAKERS else [tied]
 
 
+def _named_for_others(_: Measurements, data: ReportData) -> Part:
+    """Write whom every attack model names most often for others, in each trial set."""
+    rows = []
+    for r in data.results.identification:
+        named = r.measurements.select(metric="named_instead").to_rows()
+        most = max((row["value"] for row in named), default=0)
+        if alike := [row for row in named if row["value"] == most]:
+            who = alike[0]["speaker"] if len(alike) == 1 else f"{len(alike)} alike"
+            chance = {"chance": f"{100 / alike[0]['gallery']:.3g}"}
+            rows.append({**vars(r.condition), **alike[0], "speaker": who, **chance})
+    return Measurements.of(rows), {}, []
+
+
 def _span(texts: Iterable[str]) -> str:
     """Write the first and last of sorted values, or what they have in common."""
     first, *_, last = [*texts] * 2
@@ -167,6 +180,7 @@ _PARTS: Mapping[str, _Fill] = {
     "identification_singling_out": _of_singling_out,
     "groups_{number}_identification": _of_groups,
     "identification_speakers": _found_most_often,
+    "identification_named_instead": _named_for_others,
     "attributes": _of_attributes,
 }
 
@@ -175,12 +189,12 @@ def _with_entries(entries: Iterable[Declared]) -> Iterator[Declared]:
     """Yield the core's entries with those of the wing, before two of them and at the end."""
     entries_of_wing = bundled_entries("disclosure")
     groups = [e for e in entries_of_wing if e.section == GROUPS]
-    *others, speakers, attributes, _, _ = entries_of_wing[len(groups) :]
+    *others, speakers, instead, attributes, _, _ = entries_of_wing[len(groups) :]
     before = {"groups_{number}_wer": groups, "sessions": others}
     for entry in entries:
         yield from before.get(entry.name, ())
         yield entry
-    yield from (speakers, attributes)
+    yield from (speakers, instead, attributes)
 
 
 def _identified_rows(found: Rates) -> Iterator[Row]:

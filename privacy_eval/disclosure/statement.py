@@ -28,7 +28,7 @@ from ..results.records import Record
 from ..version import __version__
 from .evidence import ComparedGroups, InferredAttribute, SpeechAmount
 from .groups_in_words import group_columns, privacy_sentences
-from .in_words import basis_text, group_text
+from .in_words import basis_text, group_text, instead_text
 from .linkage import singling_out_chance
 from .numbers import inferred_attributes, percent, rate_of, speech_amounts, tests_of
 
@@ -190,6 +190,8 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
                 f"{_of_original(data, worst, rates)}{100 * rates['chance']:.3g} % by guessing."
             )
             yield from _worst(data, system, rates["value"] - rates["chance"])
+        if instead := data.disclosed.named_for_others.get(system):
+            yield f"{system}: an attacker takes {instead_text(instead)}"
         yield from _errors(data, system)
     for of in evidence.attributes:
         yield (
@@ -325,6 +327,11 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
             how = f"The least protected person is found in {group} ({system})"
             found = f"{tests_of(worst)} ({rate_of(worst)}); guessing: {100 * worst['chance']:.3g} %"
             yield "linkability", how, found
+    for system, row in data.disclosed.named_for_others.items():
+        how = f"How often others are taken for the same one of {row['gallery']} people ({system})"
+        tested = "" if row["p"] is None else f"; p = {row['p']:.2g}, corrected"
+        found = f"{tests_of(row)} ({rate_of(row)}); guessing: {100 * row['chance']:.3g} %{tested}"
+        yield "linkability", how, found
     for one in _attacks(data):
         interval = _bounds(data, interval_of(one))
         how = f"Is a recording of a given person? ({_phrase(one)}; guessing errs in 50 %)"

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 LABELS, CLASSES = "labels of speakers", "two labels, each of two speakers"
 
 #: Incremented when the same inputs yield different numbers or arrays.
-_GALLERIES, _AMOUNTS, _ATTRIBUTES = 3, 2, 1
+_GALLERIES, _AMOUNTS, _ATTRIBUTES = 4, 2, 1
 
 #: Files of a data folder that tell durations, the first that is there: of audio, its headers.
 _DURATIONS = ("utt2dur", "wav.scp")
@@ -90,8 +90,8 @@ _ALIKE = (
 def identification_rows(
     found: Identification, groups: Mapping[str, Mapping[str, GroupLinkage]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield rates in galleries, of singling out, of single speakers and halves of their tests, and
-    of groups by column of metadata."""
+    """Yield rates in galleries, of singling out, of single speakers and halves of their tests, of
+    those who are named instead, and of groups by column of metadata."""
     from .linkage import HALVES
 
     shared, singled = {"rank": found.rank}, found.singling_out
@@ -106,6 +106,7 @@ def identification_rows(
         yield {"metric": "linkage", "value": of.linkage, **place, **counts}
         for half, value in zip(HALVES, (of.first, of.second), strict=True):
             yield {"metric": "linkage", "value": value, **place, "fold": half, "n_speakers": 1}
+    yield from found.rows_of_instead
     for column, named in groups.items():
         for name, rates in named.items():
             counts = {"n_tests": rates.n_tests, "n_enrolled": rates.n_enrolled}
@@ -193,8 +194,9 @@ class _Galleries(Recorded):
         distractors = None
         if more:
             name = more, enrolled[1]
-            distractors, of_more = self._gallery("distractors", name, paths, inputs, genders)
-            genders = genders if of_more else set()
+            of_tests = {*genders.values()}
+            distractors, of_more = self._gallery("distractors", name, paths, inputs, of_tests)
+            genders = {**genders, **of_more} if genders and of_more else {}
         model = self.condition.asv_model, self.anon_suffix
         rank, drawn = self.options.rank, (self.options.bootstrap, self.options.seed)
         tests = GalleryTests(
@@ -208,7 +210,7 @@ class _Galleries(Recorded):
             self.asv.access.allow_missing,
             *drawn,
         )
-        attack = identified(tests.rank(), None, rank, *drawn)
+        attack = identified(tests.rank(), None, rank, *drawn, genders)
         groups, remarks = {}, []
         for labels in labels_in_tree(self.groups, self.asv.access.tree):
             group_of, without = tests.groups(labels)
@@ -224,7 +226,7 @@ class _Galleries(Recorded):
             "n_speakers": len(attack.test_speakers),
             "not_enrolled": len(attack.not_enrolled),
             "distractors": self.options.distractors or None,
-            "genders": tuple(sorted(genders)) or None,
+            "genders": tuple(sorted({*genders.values()})) or None,
             "refused": attack.singling_out.refused or None,
         }
         rows = map(without_blanks, identification_rows(attack, groups))
@@ -248,24 +250,24 @@ class _Galleries(Recorded):
         paths: Paths,
         inputs: Inputs,
         only: Collection[str] = (),
-    ) -> tuple[Gallery, set[str]]:
-        """Read a gallery and its genders, none if the gender of any speaker is unknown; with
-        `only`, leave out speakers of other genders."""
+    ) -> tuple[Gallery, dict[str, str]]:
+        """Read a gallery and the genders of its speakers, none if any is unknown; with `only`,
+        leave out speakers of other genders."""
         from ..asv.inputs import Gallery
 
         trained_on = self.condition.asv_model
         vectors = self.asv.compared_vectors(trained_on, paths[f"{role}_vectors"])
         enrollment, of = self.asv.enrollment(*name), paths.get(f"{role}_genders")
         if of is None:
-            return Gallery(vectors, enrollment), set()
+            return Gallery(vectors, enrollment), {}
         gender_of = read_spk2gender(inputs.load(of))
         if any(speaker not in gender_of for speaker in enrollment.members):
-            return Gallery(vectors, enrollment), set()
+            return Gallery(vectors, enrollment), {}
         members = {s: u for s, u in enrollment.members.items() if not only or gender_of[s] in only}
         if not members:
             raise PrivacyEvalError(f"{of}: no distractor of gender {' or '.join(only)}")
         return Gallery(vectors, replace(enrollment, members=members)), {
-            gender_of[s] for s in members
+            s: gender_of[s] for s in members
         }
 
 

@@ -296,6 +296,7 @@ def _found(
         "caveats": attack.notes,
     }
     plain |= {"speakers_size": attack.speakers_size, "speakers": attack.speakers()}
+    plain["named_instead"] = attack.instead
     singled = attack.singling_out
     plain["singling_out"] = {**to_plain(singled), "chance": singled.chance()}
     if attack.bounds:

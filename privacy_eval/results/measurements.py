@@ -90,6 +90,7 @@ TYPES: Mapping[str, Any] = {
 _RATES = {
     "linkage": "rate of identification",
     "singling_out": "rate of singling out",
+    "named_instead": "rate of being named for others",
     "fmr": "false-match rate",
     "fnmr": "false-nonmatch rate",
     "inference_risk": "inference risk",

@@ -261,17 +261,25 @@ def _check_identification(record: Record, where: str) -> None:
         raise PrivacyEvalError(f"{where}: a gallery size is not within 1 to {n_enrolled}")
     if any(not {"value", "gallery"} <= row.keys() for row in galleries(record)):
         raise PrivacyEvalError(f"{where}: expected a linkage for every gallery size")
-    for (name,), rows in record.measurements.select(speaker=PRESENT).groups("speaker").items():
+    of_speakers = galleries(record, speaker=PRESENT)
+    for (name,), rows in of_speakers.groups("speaker").items():
         if not {"value", "gallery", "n_tests"} <= rows[0].keys() or "fold" in rows[0]:
             raise PrivacyEvalError(f"{where}: speaker {name}: expected a rate in a gallery")
     for row in record.measurements.select(metric="singling_out"):
         if not 2 <= row["gallery"] <= row["n_speakers"]:
             raise PrivacyEvalError(f"{where}: singling_out: a gallery of another size")
+    for row in record.measurements.select(metric="named_instead"):
+        if row["gallery"] != n_enrolled or not 0 <= row.get("p", 0) <= 1:
+            text = f"expected a gallery of {n_enrolled} and a p-value of at most 1"
+            raise PrivacyEvalError(f"{where}: named_instead: {row['speaker']}: {text}")
 
 
-def galleries(record: Record, metric: str = "linkage") -> Measurements:
-    """Return the rates of a record of identification by size of the gallery."""
-    return record.measurements.select(metric=metric, speaker=None, group_by=None)
+def galleries(
+    record: Record, metric: str = "linkage", speaker: object | None = None
+) -> Measurements:
+    """Return the rates of a record of identification by size of the gallery, of all speakers or
+    of single ones."""
+    return record.measurements.select(metric=metric, speaker=speaker, group_by=None)
 
 
 _OF_SET = ("data_set", "split", "gender")
@@ -356,9 +364,15 @@ KINDS: Mapping[str, RecordKind] = {
         check=_check_measures,
     ),
     # Rates in galleries by size: of all speakers, of single ones, also in halves of their tests,
-    # and of groups in their own; of singling out, unless `refused`; `length`: utterances of a test.
+    # and of groups in their own; of singling out, unless `refused`; of tests that name a `speaker`
+    # who did not speak them, with `p` corrected for all enrolled people; `length`: utterances of a
+    # test.
     "identification": RecordKind(
-        {"linkage": ("rank", "n_speakers"), "singling_out": ("gallery", "value", "n_speakers")},
+        {
+            "linkage": ("rank", "n_speakers"),
+            "singling_out": ("gallery", "value", "n_speakers"),
+            "named_instead": ("gallery", "value", "speaker", "n_tests", "n_speakers"),
+        },
         {
             **dict.fromkeys(
                 ("rank", "length", "n_tests", "n_speakers", "n_enrolled"), Fact(int, 1)

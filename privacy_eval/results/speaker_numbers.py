@@ -45,7 +45,7 @@ def _ordered(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     def order(speaker: str) -> tuple[object, ...]:
         rows = reversed(of_speakers[speaker])
         values = {row["metric"]: row.get("value") or 0.0 for row in rows}
-        signs = {"deid": 1, "linkability": -1, "linkage": -1}
+        signs = {"deid": 1, "linkability": -1, "linkage": -1, "named_instead": -1}
         found = [sign * values.get(metric, 0.0) for metric, sign in signs.items()]
         return *found, *_by_name(speaker)
 

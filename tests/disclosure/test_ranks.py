@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.asv.backend import BACKENDS, BackendName, score_matrix, train_backend
 from privacy_eval.asv.inputs import Enrollment, Gallery
 from privacy_eval.disclosure import gallery_tests
+from privacy_eval.disclosure.accused import shares
 from privacy_eval.disclosure.gallery_tests import GalleryTests
 from privacy_eval.disclosure.identification import (
     merge_ranks,
@@ -80,6 +82,15 @@ def test_blocks_and_jobs_have_the_ranks_of_the_whole_matrix(
     assert merged.done == tuple(range(1, jobs + 1))
     same = {"inputs": whole.inputs, "jobs": 1, "done": (1,)}
     assert replace(merged, **same) == whole
+    # The names that the highest scores give, shared where they tie.
+    counts: Counter[tuple[int, str]] = Counter()
+    people = [*gallery.enrollment.members, *(distractors.enrollment.members if others else ())]
+    for row, speaker in zip(scores.T.tolist(), own.tolist(), strict=True):
+        tied = [name for name, score in zip(people, row, strict=True) if score == max(row)]
+        counts.update(dict.fromkeys(((speaker, name) for name in tied), 1 / len(tied)))
+    of_pairs = shares(whole.speaker, whole.named)
+    found = {(speaker, name): share for speaker, name, share in of_pairs}
+    assert found == pytest.approx({(int(s), name): n for (s, name), n in counts.items()})
 
 
 class Files:
