@@ -26,7 +26,9 @@ MODEL_NAMES = ("ge2e", "d-vector", "dnsmos", "phones")
 SPECTRUM = "spectrum"
 #: Speaker encoders by name, and the models that they need.
 ENCODERS = {"ge2e": "ge2e", "ge2e-raw": "ge2e", "d-vector": "d-vector", SPECTRUM: ""}
-#: The same, by the digest that results name their vectors by.
+#: Suffixes of files of encoders: networks in ONNX, and SpeechBrain's checkpoints.
+ONNX, CHECKPOINT = ENCODER_FILES = ".onnx", ".ckpt"
+#: The encoders above, by the digest that results name their vectors by.
 PINNED_ENCODERS = {
     "39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e": "ge2e",
     "83f991acbd1a3df26650990535df2f8d2417dbfb56dfb67158353439904be604": "ge2e-raw",

@@ -72,7 +72,10 @@ def _serve(address: str) -> None:
     names = (m.name for m in pkgutil.walk_packages(privacy_eval.__path__, "privacy_eval."))
     for name in (*names, *OTHERS):
         if not name.endswith("__main__"):
-            importlib.import_module(name)
+            try:
+                importlib.import_module(name)
+            except ModuleNotFoundError as error:
+                assert error.name in ("torch", "onnx"), error  # which training needs
     gc.freeze()  # what the forks share is not searched, and so not copied, by each of them
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(address)

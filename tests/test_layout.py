@@ -15,7 +15,7 @@ PACKAGE = Path(privacy_eval.__file__).parent
 
 #: From the top down. What stands in one line does not know of each other.
 ROOMS = (
-    ("study",),
+    ("study", "training"),
     ("attackers", "compat", "curves", "disclosure", "editions", "listening")
     + ("organizers", "planning", "reviewing", "scale", "speech", "utility"),
     ("cli",),

@@ -154,9 +154,12 @@ SHARED: dict[str, dict[str, Any]] = {
         "'COMMAND {in} {out}': reads the data folder {in}, and writes {out}/text",
         type=folder_command(),
     ),
-    "--encoder": value("NAME", f"{', '.join(ENCODERS)} or FILE.onnx, instead of a Kaldi network"),
+    "--encoder": value(
+        "NAME", f"{', '.join(ENCODERS)}, FILE.onnx or FILE.ckpt, instead of a Kaldi network"
+    ),
     "--front-end": value(
-        "NAME", "of FILE.onnx: wespeaker, sherpa, 3dspeaker or FILE.yaml; default: its metadata"
+        "NAME",
+        "of FILE.onnx: wespeaker, sherpa, 3dspeaker, speechbrain, FILE.yaml; default: its metadata",
     ),
     "--variant": choice(["challenge", "exact", "both"], default="both"),
     "--format": choice(

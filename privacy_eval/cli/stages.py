@@ -70,7 +70,7 @@ STAGES: dict[str, Options] = {
     "xvectors": {
         "shared": f"encoder front-end cache attackers {_READ}",
         "rules": (
-            ("front_end", "encoder", "--front-end needs --encoder FILE.onnx"),
+            ("front_end", "encoder", "--front-end needs --encoder FILE"),
             ("extractor", "!encoder", "--extractor and --encoder exclude each other"),
         ),
         "needs": dict.fromkeys(("extractor", "encoder"), "xvectors"),

@@ -5,11 +5,11 @@ Vectors in NPZ: an array per utterance, or a matrix and an array of its ids. In 
 the ids in a text file of the same name, one per line (`x.npy`, `x.txt`). In HDF5: a data set per
 utterance, named with its groups (`speaker/utterance`).
 
-Files of torch.save are read without torch: tensors of floats within plain Python containers. Their
-pickle is never given to `pickle`. Its opcodes are interpreted here, and only those that build
-containers, texts, numbers and tensors exist; nothing can be imported or called. Both layouts are
-read: a zip (torch since 1.6), and the five pickles followed by numbers before it. VoicePrivacy 2024
-and 2026 save vectors so: `speaker_vectors.pt`, with their ids in `id2idx`.
+Files of torch.save are read without torch: tensors of floats, and counters, within plain Python
+containers. Their pickle is never given to `pickle`. Its opcodes are interpreted here, and only
+those that build containers, texts, numbers and tensors exist; nothing can be imported or called.
+Both layouts are read: a zip (torch since 1.6), and the five pickles followed by numbers before it.
+VoicePrivacy 2024 and 2026 save vectors so: `speaker_vectors.pt`, with their ids in `id2idx`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ _MAX_PICKLE_BYTES = 1 << 16
 _MAX_DIMENSIONS = 8
 
 #: Types of numbers that are read.
-_DTYPES = {"torch FloatStorage": "f4", "torch DoubleStorage": "f8", "torch HalfStorage": "f2"}
+_DTYPES = {
+    **{"torch FloatStorage": "f4", "torch DoubleStorage": "f8", "torch HalfStorage": "f2"},
+    "torch LongStorage": "i8",  # counters of state dicts
+}
 _TENSOR, _DICT = "torch._utils _rebuild_tensor_v2", "collections OrderedDict"
 
 
@@ -335,7 +338,7 @@ class TorchFile:
 
         Returns
         -------
-        read-only array of floats, of the tensor's shape and type
+        read-only array of the tensor's shape and type
 
         Raises
         ------
@@ -351,7 +354,7 @@ class TorchFile:
         used = [s if n > 1 else 0 for n, s in zip(shape, strides, strict=True)]
         last = view.offset + sum((n - 1) * s for n, s in zip(shape, used, strict=True))
         if (
-            min(view.offset, *shape, *used) < 0
+            min((view.offset, *shape, *used)) < 0
             or not 0 < math.prod(shape) <= size
             or last >= size
             or len(shape) > _MAX_DIMENSIONS
@@ -637,8 +640,11 @@ def read_torch_matrix(content: bytes, where: str) -> NDArray[np.float32]:
         )
     file = read_torch(content, where)
     tensor = file.content
-    if not isinstance(tensor, TensorView) or len(tensor.shape) != 2:
-        what = "a tensor" if isinstance(tensor, TensorView) else f"a {type(tensor).__name__}"
+    is_tensor = isinstance(tensor, TensorView)
+    integers = is_tensor and tensor.storage.dtype == "i8"
+    if not is_tensor or integers or len(tensor.shape) != 2:
+        what = "a tensor" if is_tensor else f"a {type(tensor).__name__}"
+        what += " of integers (save x.detach().float())" * integers
         raise PrivacyEvalError(
             f"{where}: expected a matrix written by torch.save, found {what}, not (N, D)"
         )

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 
 from ..choices import (
     ALIGNMENTS,
+    ENCODER_FILES,
     ENCODERS,
     GENDER,
     ID_RULES,
@@ -298,11 +299,11 @@ class Attacker:
         Of `fused`: ids; empty for all others that have scores.
     encoder : str
         Of `cosine`, `aligned` and those of crops: a speaker encoder, `ge2e`, `ge2e-raw`,
-        `d-vector`, `spectrum` (standardized by the utterances of each side) or an ONNX file, whose
-        vectors are compared; by default those of the ASV model. They are in `exp/models/ENCODER`,
-        which is also the ASV model's folder if it is the challenge's own
-        attacker that names the encoder. Or such a folder itself, whose vectors a user's command
-        or another program writes.
+        `d-vector`, `spectrum` (standardized by the utterances of each side), an ONNX file or a
+        checkpoint of SpeechBrain (.ckpt), whose vectors are compared; by default those of the ASV
+        model. They are in `exp/models/ENCODER`, which is also the ASV model's folder if it is the
+        challenge's own attacker that names the encoder. Or such a folder itself, whose vectors a
+        user's command or another program writes.
     front_end : str
         Of an ONNX file, by default the one that its metadata describe.
     attack_model : str
@@ -937,12 +938,12 @@ def _check_attackers(p: Protocol) -> None:
         has_encoder = a.scoring == "cosine" or a.learns
         models = [m.id for m in p.attack_models]
         is_first = a == p.attackers[0]
-        is_onnx = a.encoder.endswith(".onnx")
-        is_encoder = a.encoder in ENCODERS or is_onnx or a.has_external_vectors
+        is_file = a.encoder.endswith(ENCODER_FILES)
+        is_encoder = a.encoder in ENCODERS or is_file or a.has_external_vectors
         is_several = set(a.fuses) <= single and len(set(a.fuses)) == len(a.fuses) != 1
         encoders = (
-            f"{', '.join(ENCODERS)}, a file .onnx or a folder {ENCODERS_FOLDER}/NAME (no dots) of "
-            "vectors of your own"
+            f"{', '.join(ENCODERS)}, a file .onnx or .ckpt, or a folder {ENCODERS_FOLDER}/NAME (no "
+            "dots) of vectors of your own"
         )
         for problem, is_found in {
             "its scoring is not aligned": aligned and a.scoring != "aligned",
@@ -951,7 +952,7 @@ def _check_attackers(p: Protocol) -> None:
             f"encoder {SPECTRUM} is not that of the first": a.encoder == SPECTRUM and is_first,
             f"attack_model must be one of {', '.join(models)}": a.attack_model not in ("", *models),
             f"encoder must be {encoders}, not {a.encoder!r}": a.encoder and not is_encoder,
-            "front_end belongs to an encoder in an ONNX file": a.front_end and not is_onnx,
+            "front_end belongs to an encoder in a file": a.front_end and not is_file,
             "top must be positive": a.top <= 0,
             "top belongs to norm: asnorm": a.norm != "asnorm" and a.top != TOP,
             f"fuses must be several other attackers of {', '.join(sorted(single))}": not is_several,

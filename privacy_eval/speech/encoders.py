@@ -12,17 +12,18 @@ import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
-from ..choices import ENCODERS, SPECTRUM
+from ..choices import CHECKPOINT, ENCODER_FILES, ENCODERS, ONNX, SPECTRUM
 from ..errors import PrivacyEvalError, UsageError, located, missing_library
 from ..io.files import digest, read_bytes
 from .audio import Audio, AudioReader, resample
+from .ecapa import Ecapa, read_ecapa
 from .features import MfccOptions, fbank
 from .ge2e import Ge2e, read_ge2e
 from .models import LIBRARIES, load_model, missing_model, missing_packages, model_path
 from .onnx_encoder import FRONT_ENDS, FrontEnd, OnnxEncoder, open_onnx, read_front_end
 from .xvector import UNVOICED
 
-_MAX_ONNX_BYTES = 2 << 30
+_MAX_BYTES = 2 << 30
 #: A key of `AudioReader.remarks`.
 _NARROWBAND = "sampled below the rate of the encoder, so without upper frequencies"
 #: Libraries of ONNX files.
@@ -87,7 +88,7 @@ class Spectrum:
 
 
 #: A speaker encoder.
-Encoder = Ge2e | OnnxEncoder | Spectrum
+Encoder = Ge2e | OnnxEncoder | Ecapa | Spectrum
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,10 @@ class EncoderChoice:
     Attributes
     ----------
     name : str
-        A name of `ENCODERS`, or an ONNX file.
+        A name of `ENCODERS`, an ONNX file, or SpeechBrain's checkpoint of an ECAPA-TDNN (.ckpt).
     front_end : str, optional
-        A name of `FRONT_ENDS`, or a YAML file; of ONNX files alone.
+        A name of `FRONT_ENDS`, or a YAML file; of files alone. That of checkpoints is SpeechBrain's
+        by default.
     cache : Path, optional
         Folder of downloaded models; by default the user's.
     """
@@ -109,10 +111,14 @@ class EncoderChoice:
     cache: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in ENCODERS and not self.name.endswith(".onnx"):
-            raise UsageError(f"no encoder {self.name!r}: {', '.join(ENCODERS)} or FILE.onnx")
+        if self.name not in ENCODERS and not self.name.endswith(ENCODER_FILES):
+            raise UsageError(
+                f"no encoder {self.name!r}: {', '.join(ENCODERS)}, FILE.onnx or FILE.ckpt"
+            )
         if self.front_end is not None and self.name in ENCODERS:
             raise UsageError(f"the encoder {self.name} has its own front end")
+        if self.front_end is None and self.name.endswith(CHECKPOINT):
+            object.__setattr__(self, "front_end", "speechbrain")
 
     @property
     def path(self) -> Path:
@@ -149,7 +155,7 @@ class EncoderChoice:
     @property
     def options(self) -> dict[str, Any]:
         """What vectors depend on beside the files; how onnxruntime computes them is fixed."""
-        name = self.name if self.name in ENCODERS else "onnx"
+        name = self.name if self.name in ENCODERS else Path(self.name).suffix[1:]
         front_end = None if self.front_end_file is not None else self.front_end
         return {"encoder": name, "front_end": front_end, "threads": 1, "batch": "utterance"}
 
@@ -188,8 +194,9 @@ class EncoderChoice:
         if self.name == SPECTRUM:
             return Spectrum()
         if self.name not in ENCODERS:
-            content = read_bytes(self.path, max_bytes=_MAX_ONNX_BYTES)
-            return open_onnx(content, self.name, self._front_end())
+            content = read_bytes(self.path, max_bytes=_MAX_BYTES)
+            read = read_ecapa if self.name.endswith(CHECKPOINT) else open_onnx
+            return read(content, self.name, self._front_end())
         content = load_model(ENCODERS[self.name], cache=self.cache)
         if ENCODERS[self.name] == "ge2e":
             return read_ge2e(content, str(self.path), vad=self.name == "ge2e")
@@ -215,7 +222,8 @@ def check_encoders(choices: Iterable[EncoderChoice]) -> None:
         file.
     """
     choices = [choice for choice in choices if choice.name != SPECTRUM]
-    if missing := missing_packages(LIBRARIES.get(choice.name, _ONNX) for choice in choices):
+    needed = [_ONNX if c.name.endswith(ONNX) else LIBRARIES.get(c.name, {}) for c in choices]
+    if missing := missing_packages(needed):
         raise missing_library("audio files and speaker encoders", " ".join(missing))
     absent = [c for c in choices if c.name in ENCODERS and not c.path.is_file()]
     if absent:

@@ -30,7 +30,7 @@ from .audio import Audio, AudioReader, Samples, resample
 Features = NDArray[np.float32]
 
 #: Floor of energies before their logarithm: float32's epsilon.
-_FLOOR = 2.0**-23
+_FLOOR, _MEL_SCALE = 2.0**-23, 1127.0
 # More frames would be larger than the caches, and slower.
 _BLOCK_FRAMES = 128
 _MAX_WINDOW = 1 << 16
@@ -410,7 +410,7 @@ def _mel_weights(options: MfccOptions) -> NDArray[np.float64]:
 
 
 def _mel(frequency: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    mel: NDArray[np.float64] = 1127.0 * np.log1p(frequency / 700.0)
+    mel: NDArray[np.float64] = _MEL_SCALE * np.log1p(frequency / 700.0)
     return mel
 
 
@@ -543,6 +543,9 @@ class MelOptions:
         Put the first frame's middle at the first sample, with zeros beyond the ends.
     low_freq, high_freq : float
         Hz; a `high_freq` of 0 is the Nyquist frequency.
+    filters : {"slaney", "speechbrain"}
+        Slaney's, of equal area; or SpeechBrain's, of equal height, on HTK's scale, each as wide
+        above its middle as below.
 
     Raises
     ------
@@ -559,6 +562,7 @@ class MelOptions:
     center: bool = True
     low_freq: float = 0.0
     high_freq: float = 0.0
+    filters: str = "slaney"
 
     def __post_init__(self) -> None:
         nyquist = self.rate / 2
@@ -603,15 +607,25 @@ def mel_spectrogram(
 
     def compute(block: NDArray[np.float64]) -> NDArray[np.float64]:
         # In float64, as a logarithm would show rounding errors of the bands without power.
-        spectrum = scipy.fft.rfft(block * _periodic_window(options))
+        spectrum = scipy.fft.rfft(block * periodic_window(options))
         power: NDArray[np.float64] = spectrum.real**2 + spectrum.imag**2
-        return power @ _slaney_weights(options)
+        return power @ mel_filters(options)
 
     return by_blocks(frames, options.num_mel_bins, compute)
 
 
 @lru_cache(maxsize=8)
-def _periodic_window(options: MelOptions) -> NDArray[np.float64]:
+def periodic_window(options: MelOptions) -> NDArray[np.float64]:
+    """Return the window of a frame, between zeros.
+
+    Parameters
+    ----------
+    options : MelOptions
+
+    Returns
+    -------
+    float array, shape (fft_size,)
+    """
     mean, swing = _COSINES[options.window_type]
     window = mean - swing * np.cos(2 * np.pi * np.arange(options.frame) / options.frame)
     before = (options.fft_size - options.frame) // 2
@@ -629,6 +643,31 @@ def _slaney_weights(options: MelOptions) -> NDArray[np.float64]:
     fall = (edges[2:] - bins) / np.diff(edges)[1:]
     weights: NDArray[np.float64] = np.maximum(0, np.minimum(rise, fall))
     return weights * 2 / (edges[2:] - edges[:-2])
+
+
+@lru_cache(maxsize=8)
+def _speechbrain_weights(options: MelOptions) -> NDArray[np.float64]:
+    """Return triangular filters of equal height, shape (fft_size // 2 + 1, num_mel_bins)."""
+    ends = _mel(np.array([options.low_freq, options.high_freq or options.rate / 2]))
+    edges = 700 * np.expm1(np.linspace(ends[0], ends[1], options.num_mel_bins + 2) / _MEL_SCALE)
+    bins = np.arange(options.fft_size // 2 + 1)[:, None] * (options.rate / options.fft_size)
+    weights: NDArray[np.float64] = 1 - np.abs(bins - edges[1:-1]) / np.diff(edges)[:-1]
+    return np.maximum(0, weights)
+
+
+def mel_filters(options: MelOptions) -> NDArray[np.float64]:
+    """Return the filters of a mel spectrogram.
+
+    Parameters
+    ----------
+    options : MelOptions
+
+    Returns
+    -------
+    float array, shape (fft_size // 2 + 1, num_mel_bins)
+    """
+    speechbrains = options.filters == "speechbrain"
+    return _speechbrain_weights(options) if speechbrains else _slaney_weights(options)
 
 
 def _slaney_mel(frequency: NDArray[np.float64]) -> NDArray[np.float64]:

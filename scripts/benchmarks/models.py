@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacy_eval.speech.audio import Audio
+from privacy_eval.speech.ecapa import Ecapa, Layer
 from privacy_eval.speech.ge2e import Ge2e
 from privacy_eval.speech.models import cached_files, load_model
 from privacy_eval.speech.onnx_encoder import FRONT_ENDS, OnnxSession
@@ -25,7 +26,8 @@ def rows(scale: int) -> Iterator[Row]:
     """An encoder of random weights against its products, front ends against real time, ONNX against
     onnxruntime, two jobs against one; models that were not downloaded are named."""
     yield Row("GE2E, 10 s", "products", (3.0,), ge2e)
-    for name in ("wespeaker", "sherpa"):
+    yield Row("ECAPA-TDNN of 512 channels, 10 s", "products", (3.0,), ecapa)
+    for name in ("wespeaker", "sherpa", "speechbrain"):
         yield Row(f"{name}, 10 s", "real time", (0.002,), partial(front_end, name), checked=False)
     for model, row in (
         ("d-vector", Row("d-vector, 10 s", "onnxruntime", (1.1,), onnx, False, ("onnxruntime",))),
@@ -61,6 +63,39 @@ def random_ge2e(generator: np.random.Generator) -> Ge2e:
 
     layers = tuple((weights(d, 1024), weights(256, 1024), weights(1024)) for d in (40, 256, 256))
     return Ge2e("random", "", layers, (weights(256, 256), weights(256)))
+
+
+def ecapa(_: Path) -> tuple[Measure, Measure]:
+    """Encode features of 10 s by a network of the challenge's size."""
+    generator, (channels, frames) = np.random.default_rng(2), (512, 1536)
+    shapes = {"blocks.0": (5 * 80, channels), "mfa": (3 * channels, frames)}
+    for block in ("blocks.1", "blocks.2", "blocks.3"):
+        part = (3 * channels // 8, channels // 8)
+        shapes |= {f"{block}.{name}": (channels, channels) for name in ("tdnn1", "tdnn2")}
+        shapes |= {f"{block}.res2net_block.blocks.{n}": part for n in range(7)}
+    of_one = {f"blocks.{n}.se_block.conv1": (channels, 128) for n in (1, 2, 3)}
+    of_one |= {f"blocks.{n}.se_block.conv2": (128, channels) for n in (1, 2, 3)}
+    of_one["fc"] = (2 * frames, 192)
+    shapes |= {"asp.tdnn": (3 * frames, 128), "asp.conv": (128, frames)}
+    layers = {}
+    for name, (inputs, outputs) in {**shapes, **of_one}.items():
+        kernel = generator.normal(scale=inputs**-0.5, size=(inputs, outputs)).astype(np.float32)
+        ones = np.ones(outputs, np.float32)
+        layers[name] = Layer(kernel, ones, (ones, ones))
+    layers["asp_bn"] = Layer(np.ones(2 * frames, np.float32), np.ones(1, np.float32), None)
+    encoder = Ecapa("random", "", layers, FRONT_ENDS["speechbrain"])
+    features = generator.normal(scale=9, size=(1001, 80)).astype(np.float32)
+    lengths = {name: 1 if name in of_one else len(features) for name in (*shapes, *of_one)}
+    inputs_of = {
+        name: np.ones((length, len(layers[name].kernel)), np.float32)
+        for name, length in lengths.items()
+    }
+
+    def products() -> None:
+        for name, values in inputs_of.items():
+            values @ layers[name].kernel
+
+    return processor(lambda: encoder.vector(features)), processor(products)
 
 
 def front_end(name: str, _: Path) -> tuple[Measure, Measure]:
