@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-__version__ = "1.0.0rc0"
+__version__ = "1.0.0rc1"
 
 #: Folder of recipes/, local/, scripts/ and conf/: the repository, or the installed package.
 ROOT = (Path(__file__).parent / "recipes").resolve().parent
