@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ from ..io.arrays import TensorView, read_torch
 from ..io.files import atomic_path, read_bytes, write_text
 from ..metrics.eer import kaldi_eer
 from ..metrics.trial_scores import TrialScores
+from ..speech.audio import Audio
 from ..speech.ecapa import read_ecapa
+from ..speech.encoders import Spectrum
 from .network import Classes, Features, Network, checkpoint, in_onnx, resampled
 from .options import SPEEDS, Training
 from .recordings import RATE, Recordings
@@ -41,7 +44,7 @@ _LOWEST_RATE, _CYCLE = 1e-8, 65000
 _DECAY, _CLIP = 2e-6, 5.0
 #: Signal-to-noise ratios in dB, of half of the crops.
 _NOISE = (5.0, 25.0)
-_MAX_BYTES = 4 << 30
+_MAX_BYTES, _FULL_SCALE = 4 << 30, 32768
 #: Seeds of the epochs of one seed.
 _SEEDS = 100_003
 _STATE, _REPORT, CHECKPOINT, ENCODER = (
@@ -219,7 +222,7 @@ class Learner:
     ) -> torch.Tensor:
         """Return pieces of utterances as fractions of full scale, on the device."""
         crops = self.recordings.crops(utterances, starts, size or self.size)
-        return torch.from_numpy(crops).to(self.device).float() / 32768
+        return torch.from_numpy(crops).to(self.device).float() / _FULL_SCALE
 
     def _step(self, samples: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Learn from a batch, and return its loss."""
@@ -272,23 +275,42 @@ class Learner:
 
     def _test(self) -> dict[str, Any]:
         """Return the EER of all pairs of crops of the held-out speakers."""
-        speakers = np.array(self.recordings.speakers)[self.tested]
-        same = np.triu(speakers[:, None] == speakers, 1)[np.triu_indices(len(speakers), 1)]
-        if not same.any() or same.all():
+        if not self.tested.size:
             return {"held_out_eer": None}
         self.network.eval()
         vectors = []
         with torch.inference_mode():
-            for first in range(0, len(self.tested), self.batch):
-                utterances = self.tested[first : first + self.batch]
-                lengths = np.array([self.recordings.samples[u].size for u in utterances])
-                samples = self._samples(utterances, (lengths - self.size) // 2)
-                vectors.append(self.network(self.features(samples)).float().cpu())
-        unit = torch.nn.functional.normalize(torch.cat(vectors)).numpy()
-        scores = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
-        if not np.isfinite(scores).all():
-            return {"held_out_eer": None}
-        return {"held_out_eer": float(kaldi_eer(TrialScores(scores[same], scores[~same])).value)}
+            for crops in np.array_split(self.crops, max(1, len(self.crops) // self.batch)):
+                samples = torch.from_numpy(crops).to(self.device).float() / _FULL_SCALE
+                vectors.append(self.network(self.features(samples)).float().cpu().numpy())
+        return {"held_out_eer": self._eer(np.concatenate(vectors))}
+
+    @cached_property
+    def crops(self) -> NDArray[np.int16]:
+        """The middles of the held-out utterances."""
+        lengths = np.array([self.recordings.samples[u].size for u in self.tested], np.int64)
+        return self.recordings.crops(self.tested, (lengths - self.size) // 2, self.size)
+
+    @cached_property
+    def spectrum_eer(self) -> float | None:
+        """The EER of statistics of the spectrum, which learn nothing, on the same pairs."""
+        audio = (Audio(crop.astype(np.float32), RATE) for crop in self.crops)
+        vectors = [vector for one in audio if (vector := Spectrum().encode(one)) is not None]
+        if len(vectors) < max(len(self.crops), 2):
+            return None
+        matrix = np.stack(vectors)
+        return self._eer((matrix - matrix.mean(axis=0)) / np.maximum(matrix.std(axis=0), 1e-9))
+
+    def _eer(self, vectors: NDArray[np.float32]) -> float | None:
+        """Compare all pairs of vectors; None without pairs of one speaker and of two."""
+        speakers = np.array(self.recordings.speakers)[self.tested]
+        pairs = np.triu_indices(len(vectors), 1)
+        same = (speakers[:, None] == speakers)[pairs]
+        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        scores = (unit @ unit.T)[pairs]
+        if same.all() or not same.any() or not np.isfinite(scores).all():
+            return None
+        return float(kaldi_eer(TrialScores(scores[same], scores[~same])).value)
 
     def report(self) -> dict[str, Any]:
         """Return what `training.json` says."""
@@ -307,6 +329,7 @@ class Learner:
                 "n_target": targets,
                 "n_nontarget": len(tested) * (len(tested) - 1) // 2 - targets,
                 "crop": self.options.crop,
+                "spectrum_eer": self.spectrum_eer,
             },
             "batch": self.batch,
             "steps_per_epoch": self.steps,
@@ -322,9 +345,11 @@ class Learner:
         text = f"learnt {len(self.classes)} speakers"
         if None in rates:
             return f"{text}; too few speakers to hold some out, so untested"
+        spectrum = of["spectrum_eer"]
+        spectrum = "" if spectrum is None else f", of the spectrum {spectrum:.1%}"
         return (
-            f"{text}; EER of {of['speakers']} others {rates[1]:.1%}, untrained {rates[0]:.1%} "
-            f"({of['n_target']} target, {of['n_nontarget']} nontarget trials of {of['crop']:g} s)"
+            f"{text}; EER of {of['speakers']} others {rates[1]:.1%}, untrained {rates[0]:.1%}"
+            f"{spectrum} ({of['n_target']} target, {of['n_nontarget']} nontarget trials of {of['crop']:g} s)"
         )
 
 

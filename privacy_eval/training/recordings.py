@@ -58,8 +58,10 @@ class Recordings:
         self, utterances: NDArray[np.int64], starts: NDArray[np.int64], size: int
     ) -> NDArray[np.int16]:
         """Return a piece of each of some utterances, shape (B, size)."""
-        pairs = zip(utterances, starts, strict=True)
-        return np.stack([self.samples[u][start : start + size] for u, start in pairs])
+        crops = np.empty((len(utterances), size), np.int16)
+        for crop, utterance, start in zip(crops, utterances, starts, strict=True):
+            crop[:] = self.samples[utterance][start : start + size]
+        return crops
 
 
 @dataclass(frozen=True)

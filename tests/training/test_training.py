@@ -229,7 +229,9 @@ def test_a_killed_run_ends_with_the_same_weights(
     assert ends[0] == ends[1]
     report = json.loads((tmp_path / "again/training.json").read_text())
     assert [e["held_out_eer"] for e in report["epochs"]] == rates
-    assert report["held_out"] == {"speakers": 4, "n_target": 24, "n_nontarget": 96, "crop": 1.0}
+    held_out = {"speakers": 4, "n_target": 24, "n_nontarget": 96, "crop": 1.0}
+    assert held_out.items() <= report["held_out"].items()
+    assert 0 <= report["held_out"]["spectrum_eer"] < 0.5
     assert report["data"]["speakers"] == 20 and report["data"]["utterances"] == 96
     with pytest.raises(PrivacyEvalError, match="of other options"):
         train(data, tmp_path / "again", **options, seed=1).run()
