@@ -20,21 +20,31 @@ SPARED = ("vectors", "models", "caches")
 _RECORDINGS = "wav flac ogg oga opus mp3 sph m4a mp4 3gp aac wma aif aiff au amr webm"
 #: By kind: patterns of the path below the folder, where * is any text; the first that fits counts.
 _PATTERNS: dict[str, tuple[str, ...]] = {
+    "logs": ("*/log/*", "*.log"),
     "recordings": tuple(f"*.{suffix}" for suffix in _RECORDINGS.split()),
     "keys of pseudonyms": (f"*{KEY}",),
     "per-speaker values": (
         *("*records/*.json", "*records/*.npz", "*speakers.csv", "*results.json", "*results.csv"),
-        *("*report.html", "*speakers.t*", "*tables.csv", "*per_speaker*"),
+        *("*report.html", "*speakers.t*", "*tables.csv", "*per_speaker*", "*named_instead.*"),
+        *("*/summary.t*", "*similarity_matrices*/*"),
     ),
     "ratings": ("*ratings*.csv", "*subjective/*.csv", "*subjective/*.npz", "*subjective.json"),
     "scores": ("*/scores", "*/scores.*", "*/scores-*"),
     "lists, keys and transcripts": (
         *("*/utt2*", "*/spk2*", "*/trials", "*/trials_*", "*/enrolls", "*/text", "*/text.*"),
+        *("*/recordings.csv", "*/protocol.yaml", "*/wav/.*.json"),
         *("*/wav.scp", "*/segments", "*keys-*/*", "*/hyp*.txt", "*/ref*.txt", "*/wer_details/*"),
     ),
     "vectors": (
         *("*/xvect*/*.ark", "*/xvect*/*.scp", "*/xvect*/*.np?", "*/xvect*/*.h*5", "*.ark"),
-        *("*/speaker_vectors.pt", "*/id2idx", "*/xvector*", "*/spk_xvector*", "*/feats.scp"),
+        *(
+            "*/xvect*/*.json",
+            "*/speaker_vectors.pt",
+            "*/id2idx",
+            "*/xvector*",
+            "*/spk_xvector*",
+            "*/feats.scp",
+        ),
         *("*/emb_xvect/*", "*/vectors/*.np?", "*/vad.scp"),
     ),
     "models": (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..choices import grouped
@@ -29,7 +29,7 @@ VERBS: dict[str, Options] = {
             ("files", "!against", "--files and --against exclude each other"),
             ("fail_on_change", "against", "--fail-on-change goes with --against"),
         ),
-        "results": path("results.json"),
+        "results": path("results.json", "or the folder that has it"),
         "--files": path("DIR", _FILES),
         "--against": path("OLDER.json", _AGAINST),
         "--fail-on-change": flag(_FAIL),
@@ -63,9 +63,9 @@ def run_verify(arguments: argparse.Namespace) -> int:
         lines = [
             {
                 "number": name_of(number.row),
-                "stated": _text(number.row["value"]),
-                "computed": _text(number.again["value"]),
-                "differs": number.why,
+                "differs": number.why or "value",
+                "stated": _entries(number.row, number.why),
+                "computed": _entries(number.again, number.why),
             }
             for number in wrong
             if number.again
@@ -80,6 +80,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
         for n in found.numbers
     ]
     plain = {"sentence": found.sentence, "kinds": counts, "files": found.files, "numbers": wrong}
+    plain["left_out"] = found.left_out
     print_found(Found(plain, rows, tables), arguments.format)
     return 0 if found.passed else 1
 
@@ -150,6 +151,10 @@ def run_inventory(arguments: argparse.Namespace) -> int:
     if arguments.delete:
         arguments.ending.append(f"{counted(found.delete(), 'file')} deleted")
     return 0
+
+
+def _entries(row: Mapping[str, Any], names: str) -> str:
+    return ", ".join(_text(row.get(name)) for name in names.split(", "))
 
 
 def _by_state(numbers: Sequence[Any]) -> dict[str, list[Any]]:

@@ -46,6 +46,8 @@ OUTSIDE, ELSEWHERE = "outside the folder", "replaced by one at another path"
 
 #: What scores were made with, named for information: no number is computed from these.
 _MADE_WITH = (EXTRACTOR_ROLE, ENROLLED_WORDS, RECOGNIZED, SPOKEN)
+#: Where folders have results.json.
+_IN_FOLDERS = ("results.json", "results/results.json")
 #: How far above results.json its tree is searched.
 _LEVELS = 4
 #: Kinds that are not computed again.
@@ -84,11 +86,12 @@ class Number:
 
 @dataclass(frozen=True)
 class Verified:
-    """The numbers of a results.json, and its files that are missing or differ, with what is said
-    of each."""
+    """The numbers of a results.json, its files that are missing or differ, with what is said of
+    each, and the score files of its systems that it has no number of."""
 
     numbers: list[Number]
     files: Mapping[str, str]
+    left_out: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -111,6 +114,9 @@ class Verified:
         for state in dict.fromkeys(self.files.values()):
             paths = [path for path, of_file in self.files.items() if of_file == state]
             said.append(f"{counted(len(paths), 'file')} {state} ({abbreviate(paths)})")
+        if self.left_out:
+            scores = counted(len(self.left_out), "score file")
+            said.append(f"{scores} without a number in it ({abbreviate(self.left_out)})")
         left = Counter(n.why for n in self.numbers if n.state in (NOT_CHECKED, MISSING))
         if left:
             kinds = abbreviate([f"{number} {why}" for why, number in left.items()])
@@ -150,7 +156,7 @@ def verify(path: Path, files: Path | None = None, run: Run = Run()) -> Verified:
     Parameters
     ----------
     path : Path
-        The results.json.
+        The results.json, or a folder that has it.
     files : Path, optional
         Folder that the named paths are relative to; by default the folder of `path`, or the one
         above it, up to three levels, that holds most of the named files.
@@ -162,12 +168,13 @@ def verify(path: Path, files: Path | None = None, run: Run = Run()) -> Verified:
     PrivacyEvalError
         As `read_results`; no such folder.
     """
+    path = next((path / n for n in _IN_FOLDERS if (path / n).is_file()), path)
     results = read_results(path)
     if files is not None and not files.is_dir():
         raise PrivacyEvalError(f"{files}: no such folder (--files)")
     tree = files or _tree_of(path, results)
     with tempfile.TemporaryDirectory() as folder:
-        again, failed = _recompute(results, tree, Path(folder), run)
+        again, failed, left_out = _recompute(results, tree, Path(folder), run)
     made = {(r.kind, r.condition): r for r in again.records()}
     wrong = dict[str, str]()
     for record in results.records():
@@ -182,7 +189,8 @@ def verify(path: Path, files: Path | None = None, run: Run = Run()) -> Verified:
             numbers.append(_compared(record, row, computed[key][1]))
         else:
             numbers.append(Number(record.kind, row, state, why=why))
-    return Verified(numbers, {printable(name): state for name, state in wrong.items()})
+    states = {printable(name): state for name, state in wrong.items()}
+    return Verified(numbers, states, tuple(map(printable, left_out)))
 
 
 def _tree_of(path: Path, results: Results) -> Path:
@@ -197,9 +205,9 @@ def _wrong_files(record: Record, again: Record | None, tree: Path) -> Iterator[t
     known = {} if again is None else {role: of for role, *of in named_files(again)}
     for role, path, sha256 in named_files(record):
         found, actual = known.get(role, (path, sha256))
-        if role in _MADE_WITH and role not in known:
-            continue
         state = state_of(path, tree) or ELSEWHERE * (found != path)
+        if role in _MADE_WITH and (role not in known or state == ABSENT):
+            continue
         if state or actual != sha256:
             yield path, state or DIFFERENT
 
@@ -209,13 +217,14 @@ def _wrong_files(record: Record, again: Record | None, tree: Path) -> Iterator[t
 
 def _recompute(
     results: Results, tree: Path, out: Path, run: Run
-) -> tuple[Results, dict[tuple[str, Condition], str]]:
-    """Run the stages on a tree; also return why records could not be made."""
+) -> tuple[Results, dict[tuple[str, Condition], str], list[str]]:
+    """Run the stages on a tree; also return why records could not be made, and which score files
+    have none."""
     protocol, systems, folder = results.protocol, *_systems(results, tree)
     left_out = any(r.facts.get(name) for r in results.records() for name in LEFT_OUT)
     access = TreeAccess(tree, folder, allow_missing=left_out)
     if not systems:
-        return Results(protocol), {}
+        return Results(protocol), {}, []
     under_test, _ = systems_under_test(access, protocol, systems=systems)
     experiment = Experiment(systems, out, AsvSystems(access, protocol, under_test))
     planned = {kind: dict(_planned(kind, results, experiment)) for kind in _PLANS}
@@ -238,7 +247,9 @@ def _recompute(
         for condition, product in of_kind.items()
         if product.name in why
     }
-    return replace(again, **kinds), failed
+    stated = {record.condition for record in results.verification}
+    scored = {_condition_of(product): product.name for product in _scored(experiment, drawn)}
+    return replace(again, **kinds), failed, [n for of, n in scored.items() if of not in stated]
 
 
 def _systems(results: Results, tree: Path) -> tuple[list[System], Path]:
@@ -313,12 +324,15 @@ def _planned(
             made_with = _options(record, options)
             _, conditions = groups.setdefault(repr(made_with), (made_with, set()))
             conditions.add(record.condition)
-    names = [f.name for f in fields(Condition)]
     for made_with, conditions in groups.values():
         for product in plan(experiment, made_with):
-            of = Condition(**{n: product.subject[n] for n in names if n in product.subject})
-            if of in conditions:
+            if (of := _condition_of(product)) in conditions:
                 yield of, product
+
+
+def _condition_of(product: Product) -> Condition:
+    names = [f.name for f in fields(Condition) if f.name in product.subject]
+    return Condition(**{name: product.subject[name] for name in names})
 
 
 # Comparing

@@ -11,9 +11,10 @@ import json
 import math
 import pickle
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,14 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from ..io.arrays import TensorView, read_torch
-from ..io.files import atomic_path, read_bytes, write_text
+from ..io.files import atomic_path, digest, read_bytes, write_text
 from ..metrics.eer import kaldi_eer
 from ..metrics.trial_scores import TrialScores
 from ..speech.audio import Audio
 from ..speech.ecapa import read_ecapa
 from ..speech.encoders import Spectrum
 from .network import Classes, Features, Network, checkpoint, in_onnx, resampled
-from .options import SPEEDS, Training
+from .options import DEFAULT_CHANNELS, SPEEDS, Training
 from .recordings import RATE, Recordings
 
 #: Steps of an epoch at least, and the largest share of the utterances in a batch.
@@ -50,6 +51,7 @@ _SEEDS = 100_003
 _STATE, _REPORT, CHECKPOINT, ENCODER = (
     *("state.pt", "training.json", "embedding_model.ckpt", "encoder.onnx"),
 )
+_FIRST = "blocks.0.conv.conv.weight"
 _ANEW = "choose another --out, or remove this one to train anew"
 Show = Callable[[int, int, str], None]
 
@@ -74,8 +76,10 @@ class Learner:
     def __post_init__(self) -> None:
         speakers = sorted({*self.recordings.speakers})
         generator = np.random.default_rng(self.options.seed)
-        number = min(len(speakers) // _HELD_OUT, _MOST_HELD_OUT)
-        held_out = {speakers[i] for i in generator.permutation(len(speakers))[:number]}
+        recordings = Counter(self.recordings.speakers)
+        several = [name for name in speakers if recordings[name] > 1]  # and so pairs to test
+        number = min(len(several) // _HELD_OUT, _MOST_HELD_OUT)
+        held_out = {several[i] for i in generator.permutation(len(several))[:number]}
         self.classes = [name for name in speakers if name not in held_out]
         if len(self.classes) < 2:
             raise PrivacyEvalError(
@@ -93,6 +97,10 @@ class Learner:
         torch.manual_seed(self.options.seed * _SEEDS)
         self.speeds = SPEEDS if self.options.speeds else SPEEDS[:1]
         self.features = Features().to(self.device)
+        self.begun = None if self.options.init is None else _tensors(self.options.init)
+        if not self.options.channels:
+            found = DEFAULT_CHANNELS if self.begun is None else len(self.begun[_FIRST])
+            self.options = replace(self.options, channels=found)
         self.network = Network(self.options.channels).to(self.device)
         self.compute = torch.compile(self.network) if self.device != "cpu" else self.network
         self.head = Classes(len(self.classes) * len(self.speeds)).to(self.device)
@@ -126,8 +134,8 @@ class Learner:
         with the weights of a checkpoint."""
         path = self.out / _STATE
         if not path.is_file():
-            if self.options.init is not None:
-                self._begin_with(self.options.init)
+            if self.begun is not None:
+                self._begin(self.begun)
             return
         content = io.BytesIO(read_bytes(path, max_bytes=_MAX_BYTES))
         try:
@@ -140,21 +148,21 @@ class Learner:
         except (KeyError, TypeError, ValueError, RuntimeError, pickle.UnpicklingError) as error:
             raise PrivacyEvalError(f"{path}: damaged, or of other options; {_ANEW}") from error
         own = {k: v for k, v in self.report().items() if k != "epochs"}
+        own |= {f"--{k}": v for k, v in own.pop("options").items()}
+        report |= {f"--{k}": v for k, v in report.pop("options").items()}
         if changed := [key for key in own if own[key] != report.get(key)]:
             raise PrivacyEvalError(f"{path}: of other {', '.join(changed)}; {_ANEW}")
 
-    def _begin_with(self, path: Path) -> None:
-        """Take the weights of a checkpoint of SpeechBrain's layout."""
-        file = read_torch(read_bytes(path, max_bytes=_MAX_BYTES), str(path))
-        read_ecapa(read_bytes(path, max_bytes=_MAX_BYTES), str(path))  # or say what it is
-        views = {k: v for k, v in file.content.items() if isinstance(v, TensorView)}
-        arrays = {k: file.array(view, k) for k, view in views.items()}
-        tensors = {k: torch.from_numpy(np.array(array)) for k, array in arrays.items()}
+    def _begin(self, tensors: dict[str, torch.Tensor]) -> None:
+        """Take the weights of a checkpoint."""
         try:
             self.network.load_state_dict(tensors)
         except RuntimeError as error:
-            what = f"an ECAPA-TDNN of {self.options.channels} channels, as --channels says"
-            raise PrivacyEvalError(f"{path}: is not {what}") from error
+            found, wanted = len(tensors[_FIRST]), self.options.channels
+            raise PrivacyEvalError(
+                f"{self.options.init}: an ECAPA-TDNN of {found} channels and other layers than are "
+                f"trained here with {wanted}"
+            ) from error
 
     def _epoch(self, number: int, show: Show | None) -> float:
         """Learn from a random crop of each utterance, and return the mean loss."""
@@ -317,7 +325,8 @@ class Learner:
         tested = np.array(self.recordings.speakers)[self.tested]
         targets = sum(n * (n - 1) // 2 for n in np.unique(tested, return_counts=True)[1].tolist())
         return {
-            "options": {k: str(v) if k == "init" else v for k, v in asdict(self.options).items()},
+            "options": {k: v for k, v in asdict(self.options).items() if k != "init"},
+            "init": self.options.init and digest(read_bytes(self.options.init)),
             "data": {
                 "sha256": self.recordings.sha256,
                 "utterances": len(self.recordings.ids),
@@ -344,12 +353,15 @@ class Learner:
         of = self.report()["held_out"]
         text = f"learnt {len(self.classes)} speakers"
         if None in rates:
-            return f"{text}; too few speakers to hold some out, so untested"
+            return f"{text}; too few with several recordings to hold some out, so untested"
         spectrum = of["spectrum_eer"]
         spectrum = "" if spectrum is None else f", of the spectrum {spectrum:.1%}"
+        trials = (
+            f"{of['n_target']} target, {of['n_nontarget']} nontarget trials of {of['crop']:g} s"
+        )
         return (
             f"{text}; EER of {of['speakers']} others {rates[1]:.1%}, untrained {rates[0]:.1%}"
-            f"{spectrum} ({of['n_target']} target, {of['n_nontarget']} nontarget trials of {of['crop']:g} s)"
+            f"{spectrum} ({trials})"
         )
 
 
@@ -360,3 +372,12 @@ def _noisy(samples: torch.Tensor) -> torch.Tensor:
     chosen = torch.randint(2, (number, 1)).to(samples)
     level = samples.square().mean(1, keepdim=True).sqrt() * 10 ** (-ratio / 20) * chosen
     return samples + level * torch.randn(samples.shape).to(samples)
+
+
+def _tensors(path: Path) -> dict[str, torch.Tensor]:
+    """Read the tensors of a checkpoint of SpeechBrain's layout."""
+    content = read_bytes(path, max_bytes=_MAX_BYTES)
+    read_ecapa(content, str(path))  # or say what it is
+    file = read_torch(content, str(path))
+    views = {name: view for name, view in file.content.items() if isinstance(view, TensorView)}
+    return {name: torch.from_numpy(np.array(file.array(view))) for name, view in views.items()}

@@ -11,7 +11,12 @@ from ..options import choice, flag, number, option, path, positive, value
 #: Speeds, as fractions, each with speakers of its own.
 SPEEDS = ((1, 1), (9, 10), (11, 10))
 
-_CHANNELS = "channels of its layers, a multiple of 8 (default: 512, as the challenge's)"
+#: The challenge's.
+DEFAULT_CHANNELS = 512
+#: Seconds: the network looks at more than one frame.
+LEAST_CROP = 0.1
+
+_CHANNELS = "channels of its layers, a multiple of 8 (default: 512, or those of --init)"
 _EPOCHS = "each a random crop of every utterance, but at least 30 batches (default: 10)"
 _BATCH = "crops of a batch, at most a tenth of the utterances (default: 256)"
 _SPEEDS = "also learn from speech at speeds 0.9 and 1.1, as of other speakers"
@@ -27,6 +32,12 @@ def _channels(text: str) -> int:
     return int(text)
 
 
+def _crop(text: str) -> float:
+    if number(text) < LEAST_CROP:
+        raise argparse.ArgumentTypeError(f"expected at least {LEAST_CROP} s, not {text}")
+    return number(text)
+
+
 def _above_zero(text: str) -> float:
     if not number(text):
         raise argparse.ArgumentTypeError("expected a number above 0")
@@ -37,10 +48,10 @@ def _above_zero(text: str) -> float:
 class Training:
     """How an encoder is trained."""
 
-    channels: int = option(value("N", _CHANNELS, type=_channels), 512)
+    channels: int = option(value("N", _CHANNELS, type=_channels), 0)
     epochs: int = option(value("N", _EPOCHS, type=positive), 10)
     batch: int = option(value("N", _BATCH, type=positive), 256)
-    crop: float = option(value("SECONDS", "of a crop (default: 3)", type=_above_zero), 3.0)
+    crop: float = option(value("SECONDS", "of a crop (default: 3)", type=_crop), 3.0)
     rate: str = option(choice(("one-cycle", "cyclic"), _RATE), "one-cycle")
     peak: float | None = option(value("X", _PEAK, type=_above_zero))
     speeds: bool = option(flag(_SPEEDS), False)
@@ -51,7 +62,7 @@ class Training:
     @property
     def highest(self) -> float:
         """Highest learning rate."""
-        return 0.002 * (512 / self.channels) ** 0.5 if self.peak is None else self.peak
+        return 0.002 * (DEFAULT_CHANNELS / self.channels) ** 0.5 if self.peak is None else self.peak
 
     @property
     def longest(self) -> float:

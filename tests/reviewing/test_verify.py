@@ -169,6 +169,18 @@ def test_numbered_speakers_are_not_checked(tmp_path: Path) -> None:
     assert "of numbered speakers" in run.out and "differ" not in run.out
 
 
+def test_scores_that_results_leave_out_are_named(tree: Path) -> None:
+    def remove(plain: dict[str, Any]) -> None:
+        del plain["verification"][0]
+
+    json_ = ("--format", "json")
+    assert ok(cli("verify", tree, *json_)).out == ok(of(tree, *json_)).out
+    edit(tree, remove)
+    plain = json.loads(ok(of(tree, *json_)).out)
+    assert len(plain["left_out"]) == 1
+    assert "1 score file without a number" in plain["sentence"]
+
+
 def test_files_are_found_elsewhere(tree: Path, tmp_path: Path) -> None:
     """The results may be mailed without their tree, and be checked with one."""
     alone = tmp_path / "mail/results.json"
