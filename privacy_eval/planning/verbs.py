@@ -185,6 +185,7 @@ def _of_pilot(arguments: argparse.Namespace, metrics: Sequence[str]) -> _Spreads
         *needed,
         *about,
         *lacking,
+        "Numbers are of one trial set",
         "Utterances and trials per speaker stay those of the pilot",
         "In brackets: 95 % interval for the pilot's numbers of speakers and replicates",
     ]
@@ -192,7 +193,7 @@ def _of_pilot(arguments: argparse.Namespace, metrics: Sequence[str]) -> _Spreads
 
 def _of_listeners(arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], list[str]]:
     """Compute what numbers of listeners will give."""
-    from .sample_size import RATING_VARIANCES, expected, spread_of_ratings
+    from .sample_size import ENOUGH, RATING_VARIANCES, expected, spread_of_ratings
 
     variances, apart, pilot = RATING_VARIANCES, None, math.inf
     if arguments.ratings:
@@ -205,9 +206,12 @@ def _of_listeners(arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], 
         spread = spread_of_ratings(variances, apart, counts, pilot)
         row = expected(spread, min(n, speakers) - 1, arguments.rating_difference)
         rows.append({**row, "n_listeners": n})
-    of = f"{'the pilot' if arguments.ratings else 'an assumption'}"
+    of = "the pilot" if arguments.ratings else "an assumption (--ratings FILE takes a pilot's)"
+    enough = [row["n_listeners"] for row in rows if row["power"] >= ENOUGH]
+    number = f"at most {min(enough)}" if enough else f"more than {max(arguments.listeners)}"
     texts = [", ".join(f"{one:.2f}" for one in of) for of in (variances, apart)]
     return rows, [
+        f"A power of {100 * ENOUGH:.0f} % needs {number} listeners",
         f"Variances over listeners, over speakers and within pairs, of {of}: {texts[0]}",
         f"The same of the difference of two systems: {texts[1]}",
         f"Each listener rates {arguments.each} recordings of each system, of {speakers} speakers",

@@ -45,7 +45,7 @@ def test_all_metrics_are_simulated(tmp_path: Path) -> None:
     names = ("EER, %", "Linkability", "DeID", "WER, %", "mean opinion score")
     assert all(name in run.out for name in names)
     assert "correlation of two systems" in run.out and "simulated draws" in run.out
-    assert run.out.count("80 % needs") == 4
+    assert run.out.count("80 % needs") == 5
     with Image.open(tmp_path / "sizes.png") as picture:
         assert picture.width > 1000
     rows = rows_of(*SMALL)
