@@ -32,6 +32,8 @@ from .linkage import (
 
 #: A rate of fewer tests is written as counted.
 _FEW_TESTS = 30
+#: How far a mean number of tests may be from a whole one and be written as counted.
+_WHOLE = 0.05
 
 #: What to know of tests whose speakers have a single session.
 ONE_SESSION = (
@@ -48,7 +50,9 @@ def tests_of(row: Row) -> str:
     """Write the rate of a row in words that follow "in"; that of few tests as counted."""
     n_tests = row["n_tests"]
     if n_tests < _FEW_TESTS:
-        return f"{round(row['value'] * n_tests)} of {n_tests} tests"
+        number = row["value"] * n_tests  # not whole, where people are drawn from a larger group
+        about = "about " * (abs(number - round(number)) > _WHOLE)
+        return f"{about}{round(number)} of {n_tests} tests"
     return f"{100 * row['value']:.0f} % of tests"
 
 
