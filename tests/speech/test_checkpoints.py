@@ -294,6 +294,23 @@ def test_the_model_of_original_speech_alone_is_enough(tree: Path) -> None:
     stage5(tree)
     assert sorted(p.parent.name for p in tree.glob("exp/*/*/scores")) == sorted(CONDITIONS)
     ok(stage(tree, "privacy-metrics"))
+    collected = ok(stage(tree, "collect"))
+    assert "published" not in collected.err  # as of scores that the evaluation left
+
+
+def test_a_recording_that_cannot_be_read(tree: Path) -> None:
+    wav = write(tree / f"data/{ENROLLS}_b2/wav/2-e0.wav", b"no audio")
+    refused(stage(tree, "xvectors", "--attackers", "challenge"), "2-e0")
+    said = stage5(tree, "--allow-missing")
+    assert "8 up to date" in said and "6 up to date" in said
+    folder = tree / "exp/asv_orig"
+    ids, matrix = read_torch_vectors(folder / WITHIN.replace("{set}", wav.parts[-3]))
+    assert "2-e0" not in ids
+    _, tried = read_torch_vectors(folder / WITHIN.replace("{set}", f"{TRIALS}_b2"))
+    one = matrix[ids.index("2-e1")]
+    cosine = one @ tried[0] / np.linalg.norm(one) / np.linalg.norm(tried[0])
+    found = scores(folder / CONDITIONS[2] / "scores")
+    assert found["2", "1-t0"] == pytest.approx(float(cosine), abs=1e-6)
 
 
 def test_teams_that_share_speech_are_not_scored(tree: Path) -> None:
