@@ -156,9 +156,9 @@ def asv_scores(arguments: argparse.Namespace) -> int:
     protocol = _protocol(arguments)
     attackers = chosen_attackers(arguments, protocol)
     asv = load_asv_systems(arguments, protocol)
+    log_notes(asv.notes)
     if not score_products(asv) and end_if_not_applicable(arguments, protocol, "score files"):
         return 0
-    log_notes(asv.notes)
     outcome = make_scores(asv, run_settings(arguments), attackers)
     needed = {n: e for n, e in outcome.missing.items() if e.kind.startswith((VECTORS, BACKEND))}
     code = report_outcome(arguments, outcome, "score files")

@@ -163,7 +163,13 @@ def _original_speech(
     for _, c in team.conditions(protocol) if protocol.has_own_scoring else ():
         is_shared = c.is_original and is_needed(c, protocol)
         if is_shared and (c.data_set, c.split, c.gender) not in original:
-            yield Finding(NO_ORIGINAL, c.label, remedy=EVALUATION)
+            yield Finding(NO_ORIGINAL, c.label, remedy=_of_evaluation(team, c))
+
+
+def _of_evaluation(team: SystemUnderTest, condition: Condition) -> str:
+    """Return what creates scores in the tree of an edition with its own evaluation."""
+    is_able = any(condition == c for _, c in team.by_checkpoint)
+    return CREATABLE if is_able else EVALUATION
 
 
 def _conditions(
@@ -179,6 +185,7 @@ def _conditions(
         c, incomplete = present.get(condition), (condition.label, team.name, INCOMPLETE)
         lacking = asv_scores.missing_inputs(condition, suffix, asv)
         remedy = remedies.of_scores(lacking, suffix)
+        remedy = _of_evaluation(team, condition) if remedy == EVALUATION else remedy
         if c is None or (c.scores is None and not any(c.folder.glob("[sS]core*"))):
             file = None if asv.protocol.has_own_scoring else folder / "scores"
             why = "; ".join(map(str, lacking))

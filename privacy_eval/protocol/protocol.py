@@ -465,6 +465,7 @@ class Protocol:
     data_folders: tuple[DataFolder, ...] = ()
     asv_models: tuple[AsvModel, ...] = ()
     speaker_vectors: str = ""
+    normalize_embeddings: Annotated[bool, SPARSE] = False
     attackers: tuple[Attacker, ...] = ()
     training_set: str = ""
     crop: Annotated[float, SPARSE] = DEFAULT_CROP

@@ -163,7 +163,8 @@ def _network(record: _OfVectors, protocol: Protocol) -> tuple[str, str] | None:
     pinned = PINNED_ENCODERS.get(digest, "")
     name = pinned or f"{stem} {digest[:8]}" * named or digest[:8]
     expected = getattr(protocol.asv_model(condition.asv_model), "sha256", "")
-    if digest == expected or not condition.is_by_challenge:
+    of_tree = protocol.has_own_scoring  # a checkpoint beside the scores of an edition
+    if digest == expected or of_tree or not condition.is_by_challenge:
         return name, ""
     if expected:
         return name, "not the protocol's"

@@ -196,7 +196,9 @@ class SystemUnderTest:
     folders : tuple of (Path, ResultsFolder)
         Its results folders, existing or not, and their entries in the protocol.
     of_edition : tuple of (Path, Condition)
-        Folders in which an edition's own evaluation left scores.
+        Folders in which an edition's own evaluation left scores, or where a checkpoint can.
+    by_checkpoint : tuple of (Path, Condition)
+        The latter, whether or not they have scores.
     recognized : mapping
         What recognizers heard of anonymized speech, by data set and split.
     exps, original_exps : tuple of Path
@@ -207,6 +209,7 @@ class SystemUnderTest:
     anon_suffix: str
     folders: tuple[tuple[Path, ResultsFolder], ...]
     of_edition: tuple[tuple[Path, Condition], ...] = ()
+    by_checkpoint: tuple[tuple[Path, Condition], ...] = ()
     recognized: Mapping[tuple[str, str], tuple[Path, ...]] = field(default_factory=dict)
     exps: tuple[Path, ...] = ()
     original_exps: tuple[Path, ...] = ()
@@ -214,11 +217,13 @@ class SystemUnderTest:
     @classmethod
     def of(cls, system: System, results: Path, protocol: Protocol) -> SystemUnderTest:
         """Take a system of the results folder."""
-        left = tuple(
-            (files.folder, files.condition)
+        able = system.by_checkpoint if protocol.has_own_scoring else ()
+        left = {
+            files.folder: files.condition
             for files in system.conditions
             if protocol.has_own_scoring and files.condition.is_by_challenge and files.scores
-        )
+        }
+        left |= {folder: condition for folder, condition in able if folder not in left}
         recognized: dict[tuple[str, str], tuple[Path, ...]] = {}
         for heard in system.recognition:
             c = heard.condition
@@ -226,7 +231,7 @@ class SystemUnderTest:
                 recognized[c.data_set, c.split] = (heard.transcripts.hypothesis,)
         folders, exps = results_folders(system, results, protocol), system.exps
         of_system = system.name, system.anon_suffix, tuple(folders)
-        return cls(*of_system, left, recognized, exps, system.original_exps)
+        return cls(*of_system, (*left.items(),), able, recognized, exps, system.original_exps)
 
     def scored_conditions(self, protocol: Protocol) -> Iterable[tuple[Path, Condition]]:
         """The conditions that the challenge's own attacker scores, here or elsewhere, each with its
@@ -318,8 +323,21 @@ def systems_under_test(
         if len(several) > 1
     ]
     notes += [str(system.problem) for system in unnamed]
-    alone = (system for (system, *others) in sharing.values() if not others)
+    alone = [system for (system, *others) in sharing.values() if not others]
+    shared = _sharing_speech(alone)
+    notes += [
+        f"{', '.join(names)}: checkpoints of several systems, and data/*{suffix} has the speech of "
+        "only one: nothing is scored by them (--system NAME chooses one)"
+        for suffix, names in shared.items()
+    ]
+    alone = [replace(s, by_checkpoint=()) if s.anon_suffix in shared else s for s in alone]
     return [SystemUnderTest.of(system, results, protocol) for system in alone], notes
+
+
+def _sharing_speech(systems: Iterable[System]) -> dict[str, list[str]]:
+    """Return the anonymization suffixes of several systems with a checkpoint, and their names."""
+    able = grouped((s for s in systems if s.by_checkpoint), lambda system: system.anon_suffix)
+    return {suffix: [s.name for s in of] for suffix, of in able.items() if len(of) > 1}
 
 
 def new_system(
@@ -393,14 +411,14 @@ class AsvSystems:
         return model, model.model_folder(suffix)
 
     @property
-    def _reads_saved_vectors(self) -> bool:
+    def reads_saved_vectors(self) -> bool:
         """Whether x-vectors are those left by an edition's own evaluation."""
         return self.protocol.has_own_scoring and bool(self.protocol.speaker_vectors)
 
     def default_backend(self, trained_on: str) -> BackendName:
         """Return the back end of the model trained on original or anonymized speech; cosine for
         x-vectors left by an edition's own evaluation."""
-        if self._reads_saved_vectors:
+        if self.reads_saved_vectors:
             return "cosine"
         model = self.protocol.asv_model(trained_on)
         return "plda" if model is None else model.backend
@@ -499,7 +517,7 @@ class AsvSystems:
         MissingInput
             None of the candidate files exists.
         """
-        if self._reads_saved_vectors:
+        if self.reads_saved_vectors:
             left = self.protocol.saved_vector_paths(trained_on, anon_suffix, f"{name}{suffix}")
             is_shared = trained_on == ORIGINAL and not suffix
             exps = self._original_exps if is_shared else self._exps
@@ -569,7 +587,7 @@ class AsvSystems:
             As `read_vectors`; a vector of zeros, unless what is missing is left out.
         """
         vectors = self.read_vectors(scp)
-        if self._reads_saved_vectors or self.default_backend(trained_on) != "cosine":
+        if self.reads_saved_vectors or self.default_backend(trained_on) != "cosine":
             return vectors
         from ..asv.cosine import unit_vectors
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,9 +39,11 @@ from ..protocol.protocol import (
     AsvModel,
 )
 from ..tree.conditions import Condition, original_sets
-from .access import AsvSystems
+from ..tree.discovery import model_of
+from .access import VECTORS, AsvSystems
 from .attackers import (
     TRAINING,
+    UNSCORED,
     Scoring,
     as_optional,
     attacked,
@@ -259,6 +262,8 @@ class _Scoring(Scoring):
 
     def absent(self) -> list[MissingInput]:
         lacking = missing_inputs(self.condition, self.anon_suffix, self.asv, self.trained_on)
+        if self.asv.reads_saved_vectors:
+            return [as_optional(e, UNSCORED) if e.kind == VECTORS else e for e in lacking]
         return [*map(as_optional, lacking)] if self.crops else lacking
 
     def find(self, inputs: Inputs) -> Sources:
@@ -277,7 +282,8 @@ class _Scoring(Scoring):
         from ..io.data_dir import read_utt2spk
         from ..io.scores import read_trial_list
 
-        double = self.backend == "cosine"
+        of_edition = self.asv.reads_saved_vectors  # whose means are of vectors as they are
+        double = self.backend == "cosine" and not of_edition
         enrolled, tried = (
             self.asv.read_vectors(paths[f"{side}_vectors"], double=double)
             for side in ("enrollment", "trial")
@@ -295,8 +301,8 @@ class _Scoring(Scoring):
             self.enrollment(),
             tried,
             trials,
-            backend=cosine_scorer if double else "plda",
-            model=None if double else self.asv.backend(*model),
+            backend=cosine_scorer if double else self.backend,
+            model=self.asv.backend(*model),
             allow_missing=self.asv.access.allow_missing,
         )
         return self.content(scored, left_out, (*learnt, *remarks))
@@ -316,9 +322,13 @@ def missing_inputs(
 
 
 def _scorings(asv: AsvSystems) -> Iterator[_Scoring]:
-    for system in () if asv.protocol.has_own_scoring else asv.under_test:
-        for folder, condition in system.conditions(asv.protocol):
-            yield _Scoring(folder, condition, asv, system.anon_suffix, condition.asv_model)
+    is_scored_elsewhere, there = asv.protocol.has_own_scoring, set[Path]()
+    for system in asv.under_test:
+        own, every = asv.of_system(system), system.conditions(asv.protocol)
+        for folder, condition in system.by_checkpoint if is_scored_elsewhere else every:
+            if folder not in there:  # of original speech, which systems share
+                yield _Scoring(folder, condition, own, system.anon_suffix, condition.asv_model)
+            there.add(folder)
 
 
 def _other_scorings(asv: AsvSystems) -> Iterator[_Scoring]:
@@ -370,6 +380,22 @@ def vector_sets(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[
         if (name, suffix, folder) in spoken and (own or there is None and not whole & spoken):
             sets[f"{name}{suffix}", folder] = None
     return list(sets)
+
+
+def checkpoint_sets(asv: AsvSystems) -> dict[tuple[Path, str], Path]:
+    """Return the files of the vectors that scores by checkpoints need, and that no evaluation has
+    left elsewhere, by model folder and data set."""
+    sets: dict[tuple[Path, str], Path] = {}
+    for scoring in _scorings(asv) if asv.reads_saved_vectors else ():
+        if scoring.product().is_foreign(asv.access.inputs):
+            continue
+        for name, suffix in scoring.original_sets:
+            data_set, model = f"{name}{suffix}", model_of(scoring.folder)
+            own = model / asv.protocol.speaker_vectors.replace("{set}", data_set)
+            of_set = scoring.trained_on, scoring.anon_suffix, name, suffix
+            if own.is_file() or absent(partial(scoring.asv.find_vectors, *of_set)):
+                sets[model, data_set] = own
+    return sets
 
 
 def vector_folders(asv: AsvSystems) -> list[Path]:

@@ -51,6 +51,7 @@ SECONDS = ".seconds"
 
 #: Kinds of `MissingInput`: stages go on without the scores of these attackers.
 TRAINING, _OPTIONAL = "training speech of attackers", "vectors of other attackers"
+UNSCORED = "vectors by a checkpoint"
 TRANSCRIPTS, SCORES = "transcripts", "scores to fuse"
 
 #: Roles of the text of enrollment, and of those of trials: what a recognizer heard of anonymized
@@ -59,9 +60,9 @@ ENROLLED_WORDS = "enrollment_text"
 RECOGNIZED, SPOKEN = "trial_recognized", "trial_transcript"
 
 
-def as_optional(error: MissingInput) -> MissingInput:
+def as_optional(error: MissingInput, kind: str = _OPTIONAL) -> MissingInput:
     """Return a missing input that stages go on without."""
-    return MissingInput(_OPTIONAL, error.where, error.name, error.folder)
+    return MissingInput(kind, error.where, error.name, error.folder)
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,9 @@ class System:
         Of an edition's tree: the folders with what is the system's own, its team's first.
     original_exps : tuple of Path
         Also those with what it shares with others, of original speech and its model.
+    by_checkpoint : tuple of (Path, Condition)
+        Of an edition's tree: the folders, existing or not, of what a checkpoint in its model's
+        folder can score.
     """
 
     name: str
@@ -182,6 +185,7 @@ class System:
     emotion: tuple[EmotionFiles, ...] = ()
     exps: tuple[Path, ...] = ()
     original_exps: tuple[Path, ...] = ()
+    by_checkpoint: tuple[tuple[Path, Condition], ...] = ()
 
     @property
     def parts(self) -> set[str]:

@@ -75,6 +75,9 @@ _VOICEPAT = "cosine_out"
 #: Beginnings of folders' names that do not name a team: those of the challenge and its zips.
 _NAMELESS = re.compile(r"exp|result_for_submission.*")
 
+#: SpeechBrain's network in an ASV model's folder: of a pretrained model, or of trainings.
+_CHECKPOINTS = ("embedding_model.ckpt", "CKPT+*/embedding_model.ckpt")
+
 #: Folders of an `exp/` besides those that the protocol names, and the output of this program.
 _OTHERS = ("results_summary", "models", "privacy_eval")
 
@@ -413,7 +416,9 @@ def guess_suffix(suffixes: list[str], protocol: Protocol, tree: Path | None) -> 
 def _rename(system: System, name: str) -> System:
     verified = (replace(f, condition=replace(f.condition, system=name)) for f in system.conditions)
     decoded = (replace(f, condition=replace(f.condition, system=name)) for f in system.recognition)
-    return replace(system, name=name, conditions=tuple(verified), recognition=tuple(decoded))
+    of_checkpoints = ((at, replace(c, system=name)) for at, c in system.by_checkpoint)
+    renamed = replace(system, name=name, by_checkpoint=tuple(of_checkpoints))
+    return replace(renamed, conditions=tuple(verified), recognition=tuple(decoded))
 
 
 def _build_systems(name: str, parts: Parts, suffixes: list[str], search: Search) -> list[System]:
@@ -767,9 +772,21 @@ def edition_systems(
             if names[name] > 1:
                 name = (exp.folder.relative_to(results) / suffix).as_posix()
             system = _build(name, suffix, around, is_only=owners[suffix] == 1)
-            if any(files.condition.trial == ANONYMIZED for files in system.conditions):
+            is_scored = any(f.condition.trial == ANONYMIZED for f in system.conditions)
+            if is_scored or system.by_checkpoint:
                 systems.append(system)
     return systems
+
+
+def checkpoints(model: Path) -> list[Path]:
+    """List the checkpoints of the network in an ASV model's folder."""
+    found = itertools.chain.from_iterable(model.glob(pattern) for pattern in _CHECKPOINTS)
+    return sorted(path for path in found if path.is_file())
+
+
+def model_of(condition: Path) -> Path:
+    """Return the folder of the ASV model that a condition's folder is in."""
+    return condition.parents[1] if condition.parent.name == _VOICEPAT else condition.parent
 
 
 def looks_like(tree: Path, results: Path, protocol: Protocol) -> Protocol | None:
@@ -874,7 +891,38 @@ class _Exp:
                 suffixes |= {_suffix(folder, template) or "" for template in part.folders}
                 names = [child.name for child in _children(folder)]
                 suffixes |= {n.removeprefix(s) for n in names for s in sets if n.startswith(s)}
+                is_shared = part.asv_model == ORIGINAL and self.folder == self.results
+                suffixes |= self.recorded if is_shared and checkpoints(folder) else set()
         return sorted(suffixes - {""})
+
+    @property
+    def recorded(self) -> set[str]:
+        """The suffixes of data with recordings of both sides of trials."""
+        protocol = self.search.protocol
+        sides = [(t.enrollment_name, t.trials_name) for t in protocol.trial_sets()]
+
+        def is_recorded(*names: str) -> bool:
+            return all((self.data / name / "wav.scp").is_file() for name in names)
+
+        suffixes = tree_suffixes(self.data.parent, protocol)
+        return {s for s in suffixes if any(is_recorded(e + s, t + s) for e, t in sides)}
+
+    def by_checkpoint(
+        self, part: ResultsFolder, suffix: str, system: str
+    ) -> Iterator[tuple[Path, Condition]]:
+        """Yield the conditions that the checkpoint of a model can score, and their folders."""
+        protocol = self.search.protocol
+        if not protocol.speaker_vectors:
+            return
+        there = self.conditions(part, suffix)
+        models = {t: self.folder / t.replace(_SUFFIX, suffix) for t in part.folders}
+        able = [template for template, model in models.items() if checkpoints(model)]
+        for c in trial_conditions(protocol, part, suffix, system).values() if able else ():
+            own = [t for t in part.folders if t.endswith(f"_{c.data_set}{_SUFFIX}")]
+            template = (own or part.folders)[0]
+            if template in able:
+                name = c.name.removeprefix("ASV-")
+                yield there.get(name, models[template] / name), c
 
     def has_attacker(self, suffix: str) -> bool:
         """Whether there is an attacker's model trained on the anonymized speech of a suffix."""
@@ -921,11 +969,11 @@ def _build(name: str, suffix: str, around: Sequence[_Exp], *, is_only: bool) -> 
     protocol = search.protocol
     conditions: list[ConditionFiles] = []
     for part in protocol.results_folders:
-        places = [e.conditions(part, suffix) for e in around]
+        there = [e.conditions(part, suffix) for e in around]
         for condition in trial_conditions(protocol, part, suffix, name).values():
             shares = is_only or (condition.is_original and part.asv_model == ORIGINAL)
             at = condition.name.removeprefix("ASV-")
-            folder = next((p[at] for p in (places if shares else places[:1]) if at in p), None)
+            folder = next((p[at] for p in (there if shares else there[:1]) if at in p), None)
             if folder is not None:
                 conditions += search.files_by_attacker(condition, folder)
     original = next(p for p in protocol.results_folders if p.asv_model != ANONYMIZED)
@@ -938,7 +986,14 @@ def _build(name: str, suffix: str, around: Sequence[_Exp], *, is_only: bool) -> 
             recognition.append(recognized_set(decoded, folder, exp.data, suffix, search))
     tables = (e.emotion(suffix) for e in (around if is_only else around[:1]))
     emotion = [EmotionFiles(p, paths_outside([p], search.roots)) for p in tables if p is not None]
-    folders = tuple(dict.fromkeys(files.folder.parent for files in conditions))
+    own = tuple(around if is_only else around[:1])
+    by_checkpoint = {
+        condition.label: (folder, condition)  # of the nearest model
+        for one, part in itertools.product(reversed(own), protocol.results_folders)
+        for folder, condition in one.by_checkpoint(part, suffix, name)
+    }
+    places = [files.folder.parent for files in conditions]
+    folders = tuple(dict.fromkeys(places or (at.parent for at, _ in by_checkpoint.values())))
     return System(
         name,
         folders,
@@ -946,8 +1001,9 @@ def _build(name: str, suffix: str, around: Sequence[_Exp], *, is_only: bool) -> 
         tuple(conditions),
         tuple(recognition),
         emotion=tuple(emotion[:1]),
-        exps=tuple(e.folder for e in (around if is_only else around[:1])),
+        exps=tuple(e.folder for e in own),
         original_exps=tuple(e.folder for e in around),
+        by_checkpoint=tuple(by_checkpoint.values()),
     )
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2034,SC2154 # the options are read elsewhere
 # Evaluate anonymization systems in a tree of VoicePrivacy 2024 or 2026, after the challenge's own
-# evaluation has left its scores in exp/ (asv_orig or asv_ssl, asv_anon<SUFFIX>, asr, ser). Stage 7
+# evaluation has left its scores in exp/ (asv_orig or asv_ssl, asv_anon<SUFFIX>, asr, ser). Stage 5
+# makes missing ones from recordings, where a model's folder has an embedding_model.ckpt. Stage 7
 # compares the speaker_vectors.pt that it left in exp/<model>/cosine_out/emb_xvect, if there are any.
 #
 # Usage: run.sh --tree DIR [--conf vpc2024|vpc2026_track1|vpc2026_track2] [--anon-suffix "_a _b"]

@@ -79,12 +79,12 @@ def anonymize(arguments: argparse.Namespace) -> int:
 def xvectors(arguments: argparse.Namespace) -> int:
     """Stage 5."""
     use_one_thread()
-    from ...stages.asv_scores import vector_sets
+    from ...stages.asv_scores import checkpoint_sets, vector_sets
     from .recordings import default_attackers, make_crops
     from .user_command import UserCommand
 
     text, protocol = arguments.extractor, load_protocol(arguments.conf, base=arguments.tree)
-    attackers = chosen_attackers(arguments, protocol)
+    attackers = named_attackers = chosen_attackers(arguments, protocol)
     asv = load_asv_systems(arguments, protocol)
     if attackers is None:
         extracts = bool(text or arguments.encoder)
@@ -109,15 +109,21 @@ def xvectors(arguments: argparse.Namespace) -> int:
             return code
         text = None  # the encoders that attackers name follow
     what = "parts of sets of x-vectors" if arguments.job and not text else "sets of x-vectors"
+    outcome = Outcome()
+    is_own = named_attackers is None or protocol.own_attacker in named_attackers
+    if is_own and checkpoint_sets(asv):
+        from .edition import make_checkpoint_vectors
+
+        outcome = make_checkpoint_vectors(asv, run)
     if not vector_sets(asv, attackers):  # no speech: nothing to load the extractor for
-        return report_outcome(arguments, Outcome(), what)
+        return report_outcome(arguments, outcome, what)
     from ..encoders import EncoderChoice
     from .xvectors import EXTRACTOR, make_vectors
 
     command = UserCommand(text, arguments.tree, Path.cwd(), "extractor") if text else None
     named, cache = arguments.encoder, arguments.cache
     encoder = EncoderChoice(named, arguments.front_end, cache) if named is not None else None
-    outcome = make_vectors(asv, run, attackers, command, encoder, cache)
+    outcome.add(make_vectors(asv, run, attackers, command, encoder, cache))
     code = report_outcome(arguments, outcome, what)
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
         log(

@@ -93,7 +93,7 @@ def make_vectors(
     """
     names, folders = vector_sets(asv, attackers), asv.protocol.external_vector_folders
     shared = {
-        f: _Shared(asv, encoder_of(asv, f, cache) or (None if f in folders else encoder))
+        f: SharedExtraction(asv, encoder_of(asv, f, cache) or (None if f in folders else encoder))
         for _, f in names
     }
     outcome = Outcome()
@@ -102,22 +102,22 @@ def make_vectors(
         of_command = [(name, f) for name, f in names if f in by_command]
         outcome = extract_by_command(asv, of_command, command, run)
         names = [one for one in names if one not in of_command]
-    sets: list[_Set] = []
+    sets: list[ExtractedSet] = []
     for name, folder in names:
         own = shared[folder]
         earlier = None if own.encoder else earlier_extraction(asv, name, folder)
         if earlier is None:
-            sets.append(_Set(name, folder, asv, own))
+            sets.append(ExtractedSet(name, folder, asv, own))
         elif run.job == (1, 1):
             outcome.add(earlier)
-    outcome.add(_extract(sets, asv, run))
+    outcome.add(extract(sets, asv, run))
     return outcome
 
 
-def _extract(sets: Sequence[_Set], asv: AsvSystems, run: Run) -> Outcome:
+def extract(sets: Sequence[ExtractedSet], asv: AsvSystems, run: Run) -> Outcome:
     """Extract the x-vectors of sets by the built-in extractor."""
     inputs = asv.access.inputs
-    parts: list[_Part] = []
+    parts: list[Part] = []
     outcome = Outcome()
     for one in sets:
         try:
@@ -145,7 +145,7 @@ def _extract(sets: Sequence[_Set], asv: AsvSystems, run: Run) -> Outcome:
     return outcome
 
 
-def _assumptions(parts: Iterable[_Part]) -> list[str]:
+def _assumptions(parts: Iterable[Part]) -> list[str]:
     """Name the defaults of the chunk sizes that extractors do not give."""
     folders = {p.set.model_folder: p.set.shared for p in parts if p.set.shared.encoder is None}
     texts = {f: assumed_sizes(shared.extractor_files(Path(f))) for f, shared in folders.items()}
@@ -153,7 +153,7 @@ def _assumptions(parts: Iterable[_Part]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Shared:
+class SharedExtraction:
     """Options, audio readers and extractors shared by sets and parts."""
 
     asv: AsvSystems
@@ -305,17 +305,17 @@ def packed_vectors(
 
 
 @dataclass(frozen=True)
-class _Set(VectorSet):
+class ExtractedSet(VectorSet):
     """Those that are extracted here."""
 
-    shared: _Shared
+    shared: SharedExtraction
 
     @cached_property
-    def parts(self) -> list[_Part]:
+    def parts(self) -> list[Part]:
         ids = self.shared.reader(self.data).ids
         count = -(-len(ids) // _PART_UTTERANCES)
         ranges = (range(n * len(ids) // count, (n + 1) * len(ids) // count) for n in range(count))
-        return [_Part(self, n, tuple(ids[i] for i in r)) for n, r in enumerate(ranges, 1)]
+        return [Part(self, n, tuple(ids[i] for i in r)) for n, r in enumerate(ranges, 1)]
 
     def find(self, inputs: Inputs) -> Sources:
         paths = [self.data / "utt2spk", *(part.archive for part in self.parts)]
@@ -334,15 +334,19 @@ class _Set(VectorSet):
         vectors = [read_vectors(archive) for archive in archives]
         ids = list(itertools.chain.from_iterable(v.ids for v in vectors))
         matrix = np.concatenate([v.matrix for v in vectors])
-        tree = self.shared.tree
-        return Content(packed_vectors(self.folder, ids, matrix, self.data / "utt2spk", tree))
+        return Content(self.packed(ids, matrix))
+
+    def packed(self, ids: Sequence[str], matrix: FloatMatrix) -> dict[Path, bytes]:
+        """Return the files, in an order in which they may be written."""
+        utt2spk = self.data / "utt2spk"
+        return packed_vectors(self.folder, ids, matrix, utt2spk, self.shared.tree)
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """The x-vectors of some of a set's utterances, in an archive that may be empty."""
 
-    set: _Set
+    set: ExtractedSet
     number: int
     ids: tuple[str, ...]
 
