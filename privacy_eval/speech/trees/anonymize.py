@@ -11,6 +11,7 @@ import io
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,11 @@ from ...products.freshness import (
 )
 from ...protocol.protocol import ANONYMIZED, COEFFICIENTS, Protocol
 from ...stages.access import TreeAccess
+from ...stages.attackers import SECONDS
 from ...stages.options import McAdamsOptions
 from ..audio import AudioReader, Samples, soundfile
 from ..mcadams import COEFFICIENT, convert_to_int16, derive_coefficient
+from .costs import Meter
 from .recordings import audio_reader
 from .user_command import UserCommand
 
@@ -190,8 +193,8 @@ def anonymize_data(
     notes = file_names(utterances_of)
     products = []
     for speaker, names in utterances_of.items():
-        speech = _Speech(out / "wav", reader, anonymizer, speaker, tuple(names))
-        products.append(speech.product(notes[speaker]))
+        of = out / "wav", reader, anonymizer, speaker, tuple(names), notes[speaker]
+        products.append(_Speech(*of).product())
     inputs = Inputs()
     outcome = bring_up_to_date(products, inputs, run)
     if run.job == (1, 1) and all(product.is_current(inputs) for product in products):
@@ -300,7 +303,9 @@ def _converted_folder(data: Path, out: Path, reader: AudioReader, command: Comma
         out.mkdir(exist_ok=True)
         (out / _RUNNING).touch()
         (out / "wav.scp").unlink(missing_ok=True)
-        command.run_on(data, out)
+        meter = Meter(out / SECONDS)
+        meter.run(lambda: command.run_on(data, out), lambda: [*map(reader.length, reader.ids)])
+        meter.write()
         if not (out / "wav.scp").is_file():
             raise PrivacyEvalError(f"{out}: the anonymizer wrote no wav.scp")
         _check_converted(out, set(reader.ids), set(AudioReader(out, base=tree).ids))
@@ -351,14 +356,15 @@ class _Speech:
     anonymizer: McAdams | Command
     speaker: str
     utterances: tuple[str, ...]
+    note: str
 
-    def product(self, note: str) -> Product:
+    def product(self) -> Product:
         settings = self.anonymizer.settings(dict.fromkeys(self.utterances, self.speaker))
         options = {**settings, "sources": {u: self.reader.target(u) for u in self.utterances}}
         return Product(
             self.speaker,
             self.folder,
-            self.folder / f".{note}.json",
+            self.folder / f".{self.note}.json",
             tuple(self.folder / f"{name}.wav" for name in self.utterances),
             self.find,
             self.make,
@@ -370,11 +376,16 @@ class _Speech:
         return {**self.reader.existing_files(self.utterances), **self.anonymizer.sources()}
 
     def make(self, inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
-        speech = {
-            self.folder / f"{name}.wav": self.anonymizer.convert(self.reader, self.speaker, name)
-            for name in self.utterances
-        }
+        speech, meter = dict[Path, bytes](), Meter(self.folder / f".{self.note}{SECONDS}")
+        for name in self.utterances:
+            convert = partial(self.anonymizer.convert, self.reader, self.speaker, name)
+            seconds_of = partial(self._seconds, name)
+            speech[self.folder / f"{name}.wav"] = meter.run(convert, seconds_of)
+        meter.write()
         return Content(speech)
+
+    def _seconds(self, name: str) -> list[float]:
+        return [self.reader.length(name)]
 
 
 def _lists(
