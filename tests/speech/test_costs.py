@@ -7,17 +7,19 @@ import shutil
 import time
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from support import Run, cli, csv_rows, ok, refused, snapshot
+from support import ROOT, Run, cli, csv_rows, ok, refused, snapshot
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.schema import to_plain
 from privacy_eval.results.json_store import read_results
+from privacy_eval.results.measurements import Measurements
 from privacy_eval.speech.trees.costs import (
     Costs,
     Meter,
@@ -120,6 +122,16 @@ def test_rows_are_sums_by_length_however_files_are_divided(parts: list[Any]) -> 
 def test_a_wrong_entry_is_named(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
     with pytest.raises(PrivacyEvalError, match=rf"costs\.yaml.*{named}"):
         read_costs(stated(tmp_path / "costs.yaml", **changes))
+
+
+def test_the_example_of_the_docs_is_read(tmp_path: Path) -> None:
+    text = (
+        (ROOT / "docs/speech.md").read_text().partition("```yaml\nmachine")[2].partition("```")[0]
+    )
+    (tmp_path / "costs.yaml").write_text(f"machine{text}")
+    found = values(cost_rows([read_costs(tmp_path / "costs.yaml")]))
+    assert found["all", "wall_factor"] == pytest.approx((90 + 900) / (260 + 8640))
+    assert ("all", "processor_factor") not in found
 
 
 def test_a_file_that_is_no_yaml_or_no_mapping_is_named(tmp_path: Path) -> None:
@@ -302,3 +314,15 @@ def test_anonymized_speech_from_elsewhere_brings_its_file(tree: Tree, tmp_path: 
     stated(copy / "anonymization_cost.yaml")
     ok(cli(*words, "--out", tmp_path / "new"))
     assert read_costs(tmp_path / "new/data/anonymization_cost_anon.yaml").machine == "a cluster"
+
+
+def test_the_picture_names_the_factor_of_one_machine() -> None:
+    plane = pytest.importorskip("privacy_eval.report.figures.plane")
+    rows = [
+        {"metric": "wall_factor", "duration": "all", "system": s, "value": v, "machine": m}
+        for s, v, m in (("B1", 0.0374, "a"), ("B2", 1.0, "a"), ("B2", 2.0, "b"))
+    ]
+    rows.append({**rows[0], "duration": "under 3 s", "value": 9.0})
+    data = SimpleNamespace(measurements=Measurements.of(rows))
+    drawn = plane.Plane(data, "test", ({"system": "B1"}, {"system": "B2"}), ("wer",))
+    assert [drawn.factor(name) for name in drawn.names] == [" (0.037\u00d7)", ""]
