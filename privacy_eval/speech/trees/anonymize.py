@@ -32,14 +32,14 @@ from ...products.freshness import (
     Sources,
     bring_up_to_date,
 )
-from ...protocol.protocol import ANONYMIZED, COEFFICIENTS, Protocol
+from ...protocol.protocol import COEFFICIENTS, Protocol
 from ...stages.access import TreeAccess
 from ...stages.attackers import SECONDS
 from ...stages.options import McAdamsOptions
 from ..audio import AudioReader, Samples, soundfile
 from ..mcadams import COEFFICIENT, convert_to_int16, derive_coefficient
 from .costs import Meter
-from .recordings import audio_reader
+from .recordings import audio_reader, evaluated_sets, training_sets
 from .user_command import UserCommand
 
 #: Lists that are copied unchanged. Segments become recordings; trial keys are not copied.
@@ -203,30 +203,6 @@ def anonymize_data(
         lists = bring_up_to_date([new], inputs, Run(dry_run=run.dry_run))
         outcome.failed.update(lists.failed)
     return outcome
-
-
-def evaluated_sets(tree: Path, protocol: Protocol) -> list[str]:
-    """List the enrollment and trial sets with speech to anonymize."""
-    names = dict.fromkeys(t.enrollment_name for t in protocol.trial_sets())
-    for together, sets in protocol.anonymized_together().items():
-        apart = [t.trials_name for t in sets]
-        names |= dict.fromkeys([together] if _has_speech(tree, together) else apart)
-    return [name for name in names if _has_speech(tree, name)]
-
-
-def training_sets(tree: Path, protocol: Protocol, attackers: Collection[str]) -> list[str]:
-    """List the training sets with speech to anonymize: of a model trained on anonymized speech,
-    and of attackers who learn."""
-    trained_on = {part.asv_model for part in protocol.results_folders}
-    model = protocol.asv_model(ANONYMIZED) if ANONYMIZED in trained_on else None
-    names = [model.training_name("")] if model is not None else []
-    if any(a.learns and a.id in attackers for a in protocol.other_attackers):
-        names.append(protocol.attacker_training)
-    return [name for name in dict.fromkeys(names) if name and _has_speech(tree, name)]
-
-
-def _has_speech(tree: Path, name: str) -> bool:
-    return (tree / "data" / name / "wav.scp").is_file()
 
 
 def anonymize_tree(

@@ -32,6 +32,7 @@ from ...stages.access import Experiment, owners_of
 from ...stages.attackers import SECONDS
 from ...stages.records import Recorded
 from ...tree.conditions import Condition
+from .recordings import evaluated_sets, training_sets
 
 T = TypeVar("T")
 
@@ -245,8 +246,6 @@ class _Record(Recorded):
 
 def plan_costs(experiment: Experiment, options: object = None) -> Iterator[Product]:
     """Yield the record of every system that alone has its anonymized data folders, and costs."""
-    from .anonymize import evaluated_sets, training_sets
-
     access, protocol = experiment.asv.access, experiment.asv.protocol
     data, learning = access.tree / "data", [a.id for a in protocol.other_attackers]
     training = training_sets(access.tree, protocol, learning)
