@@ -20,6 +20,7 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.io.schema import to_plain
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.measurements import Measurements
+from privacy_eval.results.record_files import record_text
 from privacy_eval.speech.trees.costs import (
     Costs,
     Meter,
@@ -171,6 +172,16 @@ def test_a_meter_measures_the_processor_time_and_memory_of_commands(tmp_path: Pa
     of_children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     assert costs.peak_memory_mib is not None and costs.peak_memory_mib >= memory / 1024 >= 300
     assert costs.peak_memory_mib <= max(of_self, of_children) / 1024
+
+
+def test_what_stage_4_writes_is_read_again(tmp_path: Path) -> None:
+    """Also numbers that YAML takes for text."""
+    costs = Costs("m", (Part(1, 1e-05, 5e-05, 1e-06, "under 3 s"),), 1.0)
+    (tmp_path / ".x.seconds").write_bytes(record_text(costs))
+    assert read_costs(tmp_path / ".x.seconds") == costs
+    (tmp_path / ".x.seconds").write_text('{"machine": ')
+    with pytest.raises(PrivacyEvalError, match=r"\.x\.seconds"):
+        read_costs(tmp_path / ".x.seconds")
 
 
 def test_of_a_length_that_cannot_be_told_nothing_is_kept(tmp_path: Path) -> None:

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from ...errors import PrivacyEvalError, printable
-from ...io.files import Inputs, Loaded, digest, paths_outside, read_text, write_text
+from ...io.files import Inputs, digest, paths_outside, read_text, write_text
 from ...io.names import check_name
-from ...io.schema import SPARSE, from_plain
+from ...io.schema import SPARSE, from_plain, parse_json
 from ...io.yaml_text import parse_yaml
 from ...products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
 from ...results.measurements import rows_of_values
@@ -95,12 +95,12 @@ class Costs:
             raise PrivacyEvalError(f"peak_memory_mib: expected a number above 0 to {_MOST:g}")
 
 
-def read_costs(path: Path | Loaded) -> Costs:
+def read_costs(path: Path) -> Costs:
     """Read a file of costs.
 
     Parameters
     ----------
-    path : Path or Loaded
+    path : Path
         YAML, or the JSON of stage 4.
 
     Raises
@@ -108,7 +108,8 @@ def read_costs(path: Path | Loaded) -> Costs:
     PrivacyEvalError
         With file and entry: not YAML; an entry that is missing, unknown or out of range.
     """
-    return from_plain(Costs, parse_yaml(read_text(path), str(path)), str(path))
+    parse = parse_json if path.name.endswith(SECONDS) else parse_yaml
+    return from_plain(Costs, parse(read_text(path), str(path)), str(path))
 
 
 def this_machine() -> str:
