@@ -14,13 +14,15 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from support import ROOT, Run, cli, csv_rows, ok, refused, snapshot
+from support import ROOT, Run, cli, csv_rows, lines_to, ok, refused, snapshot
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.schema import to_plain
 from privacy_eval.results.json_store import read_results
 from privacy_eval.results.measurements import Measurements
 from privacy_eval.results.record_files import record_text
+from privacy_eval.speech.audio import AudioReader
+from privacy_eval.speech.trees.anonymize import McAdams, anonymize_data
 from privacy_eval.speech.trees.costs import (
     Costs,
     Meter,
@@ -193,6 +195,18 @@ def test_of_a_length_that_cannot_be_told_nothing_is_kept(tmp_path: Path) -> None
     assert meter.run(lambda: 3, unknown) == 3
     meter.write()
     assert not meter.path.exists()
+
+
+def test_recordings_of_length_0_are_counted_without_a_factor(tmp_path: Path) -> None:
+    data, out = tmp_path / "silent", tmp_path / "silent_anon"
+    data.mkdir()
+    soundfile.write(data / "a-1.wav", [], 16000, subtype="PCM_16")
+    lines_to(data / "wav.scp", [f"a-1 {data / 'a-1.wav'}"])
+    lines_to(data / "utt2spk", ["a-1 a"])
+    anonymize_data(data, out, AudioReader(data), McAdams()).raise_failed()
+    found = values(cost_rows([read_costs(out / "wav/.a.seconds")]))
+    assert found["under 3 s", "speech_hours"] == 0 and found["all", "wall_hours"] > 0
+    assert ("under 3 s", "wall_factor") not in found and ("all", "wall_factor") not in found
 
 
 class Tree:
