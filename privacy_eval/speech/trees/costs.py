@@ -26,7 +26,6 @@ from ...io.names import check_name
 from ...io.schema import SPARSE, from_plain, parse_json
 from ...io.yaml_text import parse_yaml
 from ...products.freshness import NOTE, Content, Fingerprint, Paths, Product, Sources
-from ...results.measurements import rows_of_values
 from ...results.record_files import record_text
 from ...stages.access import Experiment, owners_of
 from ...stages.attackers import SECONDS
@@ -208,7 +207,7 @@ def cost_rows(costs: Sequence[Costs], **more: str) -> Iterator[dict[str, Any]]:
                     values[f"{name}_factor"] = seconds / part.speech_seconds
         if length == "all" and peaks:
             values["peak_memory"] = max(peaks)
-        yield from rows_of_values(values, **counted)
+        yield from ({**counted, "metric": key, "value": value} for key, value in values.items())
 
 
 @dataclass(frozen=True)
