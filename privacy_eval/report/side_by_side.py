@@ -29,6 +29,7 @@ from .comparison_tables import (
     table_of_blocks,
     weights_text,
 )
+from .declared import declared_tables, entry_of
 from .main_results import ranking_table
 from .notes import directions_text, interval_notes
 from .table import ANSWER, AVERAGE, FILES_ONLY, Column, Table
@@ -46,9 +47,10 @@ def across_tables(data: ReportData) -> tuple[list[Table], list[str]]:
     results, published = data.results, data.sources.published_results
     metric, attack_model = data.protocol.shown(data.sources.rank_by), data.sources.attack_model
     _check_attack_model(data.protocol, metric, attack_model)
-    disclosed = data.disclosed.across() if data.disclosed else []
+    others = list(declared_tables(data, [entry_of("costs")], ""))
+    others += data.disclosed.across() if data.disclosed else []
     if not published and len(results.systems) < 2:
-        return disclosed, []
+        return others, []
     rankings: list[Table] = []
     for split in data.protocol.splits:
         tables = list(map(ranking_table, data.rankings[split]))
@@ -65,7 +67,7 @@ def across_tables(data: ReportData) -> tuple[list[Table], list[str]]:
     submissions = submissions_table(published.systems) if published else None
     tables = _ranked_first(data, comparison_tables(data.means))
     first = [submissions] if submissions is not None else []
-    return [*first, *tables, *rankings, *disclosed], notes
+    return [*first, *tables, *rankings, *others], notes
 
 
 def _without_published(table: Table) -> Table:

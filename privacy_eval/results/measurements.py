@@ -35,12 +35,12 @@ _CORE = tuple(
     ).split()
 )
 
-#: Circumstances of listening tests and metric studies, and what their numbers have besides: columns
-#: where they are. `printed`: digits that are shown as they are.
+#: Circumstances of listening tests, metric studies and costs, and what their numbers have besides:
+#: columns where they are. `printed`: digits that are shown as they are.
 _FURTHER_CIRCUMSTANCES = tuple(
     (
         "quantity evaluator experiment case labels key deviations enrolled speech technique "
-        "selection linkage design true_eer"
+        "selection linkage design true_eer duration machine"
     ).split()
 )
 FURTHER = (
@@ -115,6 +115,17 @@ _AS_GIVEN = {
 #: How far rates of groups are apart.
 _GAPS = {"fmr_gap": "gap of false-match rates", "fnmr_gap": "gap of false-nonmatch rates"}
 _RATIOS = {"fmr_ratio": "ratio of false-match rates", "fnmr_ratio": "ratio of false-nonmatch rates"}
+
+#: What anonymization costs: hours, and hours per hour of speech.
+_HOURS = {
+    "speech_hours": "hours of speech",
+    "wall_hours": "hours of anonymizing it",
+    "processor_hours": "processor hours of anonymizing it",
+}
+_FACTORS = {
+    "wall_factor": "real-time factor",
+    "processor_factor": "processor time per time of speech",
+}
 _PERCENT: Mapping[str, Any] = {"percent": True, "counted": True, "decimals": 2}
 
 _FURTHER: Mapping[str, Metric] = MappingProxyType(
@@ -167,6 +178,9 @@ _FURTHER: Mapping[str, Metric] = MappingProxyType(
             column_label=Label("Evidence, log10 LR", r"$\log_{10}(l)$"),
         ),
         "raw_utterances": Metric("measures", "utterances", "utterances with original speech"),
+        **{k: Metric("measures", "h", n, decimals=3) for k, n in _HOURS.items()},
+        **{k: Metric("measures", "", n, best="lower", decimals=3) for k, n in _FACTORS.items()},
+        "peak_memory": Metric("measures", "MiB", "peak memory of one process", decimals=0),
     }
 )
 

@@ -271,12 +271,15 @@ class AudioReader:
             With file, line and utterance: a file that is missing, damaged, truncated, of another
             format, too long; a segment beyond its end; samples that are not finite.
         """
-        segment = self._segments[utterance]
-        with self._opened(segment) as file:
-            audio, remarks = _read(file, segment, self._mix, self._seconds.get(segment.line.id))
+        audio, remarks = self._heard(utterance)
         for remark in remarks:
             self.remarks.setdefault(remark, []).append(utterance)
         return audio
+
+    def _heard(self, utterance: str) -> tuple[Audio, list[str]]:
+        segment = self._segments[utterance]
+        with self._opened(segment) as file:
+            return _read(file, segment, self._mix, self._seconds.get(segment.line.id))
 
     def cropped(self, seconds: float) -> AudioReader:
         """Return a reader of whole pieces of the utterances, from their start, without the rest.
@@ -300,7 +303,7 @@ class AudioReader:
         crops, pieces = copy(self), dict[str, _Segment]()
         for name, of in self._segments.items():
             # Samples that are lost to rounding are no fault of a piece.
-            for k in range(int(self._length(name) / seconds + 1e-6)):
+            for k in range(int(self.length(name) / seconds + 1e-6)):
                 start, end = (round(of.start + n * seconds, 6) for n in (k, k + 1))
                 pieces[f"{name}-c{k}"] = replace(of, start=start, end=end)
         if not pieces:
@@ -308,12 +311,27 @@ class AudioReader:
         crops._segments, crops.ids, crops.remarks = pieces, tuple(pieces), {}
         return crops
 
-    def _length(self, utterance: str) -> float:
-        """Return a duration, for which what tells none is read."""
+    def length(self, utterance: str) -> float:
+        """Return a duration, for which what tells none is read.
+
+        Parameters
+        ----------
+        utterance : str
+
+        Returns
+        -------
+        float
+            Seconds.
+
+        Raises
+        ------
+        PrivacyEvalError
+            As `read`.
+        """
         try:
             return self.seconds(utterance)
         except PrivacyEvalError:
-            audio = self.read(utterance)
+            audio, _ = self._heard(utterance)
             return audio.samples.size / audio.rate
 
     def segment(self, utterance: str) -> str:

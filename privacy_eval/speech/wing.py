@@ -1,6 +1,6 @@
 """The wing of speech: audio, features, networks, and what they make of a tree."""
 
-from ..wings import Wing
+from ..wings import Stage, Wing
 
 _HERE = __name__.rpartition(".")[0]
 _TREES = f"{_HERE}.trees"
@@ -15,11 +15,13 @@ _VERBS = {
     "phones": "compute phone error rates of speech, with intervals over speakers",
     "pitch": "compute the pitch correlation of original and anonymized speech",
 }
+_COSTS = "costs of anonymization", "data/<set>, its anonymized copy -> OUT/records"
 _STAGES = ("anonymize", "xvectors", "recognize", "measures")
 
 WING = Wing(
     "speech",
     verbs={verb: (f"{_HERE}.verbs", what) for verb, what in _VERBS.items()},
+    stages={"costs": Stage(6, *_COSTS, f"{_TREES}.costs:plan_costs")},
     provides={
         **{name: f"{_TREES}.runs:{name}" for name in _STAGES},
         "audit": f"{_TREES}.audit:audit",

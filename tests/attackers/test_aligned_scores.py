@@ -38,7 +38,7 @@ from privacy_eval.choices import ALIGNMENTS, AlignmentName
 from privacy_eval.products.freshness import NOTE
 from privacy_eval.results.json_store import read_results
 from privacy_eval.simulate import write_demo_tree
-from privacy_eval.speech.trees.anonymize import training_sets
+from privacy_eval.speech.trees.recordings import training_sets
 from privacy_eval.stages.asv_scores import vector_sets
 
 OA = f"ASV-{ENROLLS}-{TRIALS}_anon"

@@ -598,7 +598,8 @@ def test_nothing_to_do_is_told_without_numpy(measured: SpeechTree, beside: Path)
         ["tables", "--results", beside.with_name("mine.json"), "--published", "vpc2020"]
         + ["--conf", "vpc2022", "--formats", "md,txt", "--out", beside],
     )
-    assert re.sub(r"\d+ files", "files", out).splitlines() == [
+    lines = re.sub(r"\d+ files", "files", out).splitlines()
+    assert [line for line in lines if "|" not in line] == [  # without stages of wings
         "back ends: 1 external",
         "nothing to do",
         "score files: 3 up to date",

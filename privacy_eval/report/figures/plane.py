@@ -195,6 +195,17 @@ class Plane:
         return len(self.systems) > _MOST_NAMED
 
     @property
+    def names(self) -> list[str]:
+        """Names of the systems."""
+        return [t["system"] for t in self.systems]
+
+    def factor(self, system: str) -> str:
+        """Write the real-time factor of a system, in brackets, if it is known of one machine."""
+        costs = self.data.measurements.select(metric="wall_factor", system=system, duration="all")
+        values = [row["value"] for row in costs]
+        return f" ({values[0]:.2g}\u00d7)" if len(values) == 1 else ""
+
+    @property
     def published(self) -> set[str]:
         """Published systems, if there are others."""
         cells = self.data.cells
@@ -233,6 +244,8 @@ class Plane:
             * any(t["strongest"].is_too_low for t in self.systems if t.get("strongest")),
             "Dashed: thresholds of the EER" * bool(data.protocol.eer_thresholds),
             "Grey: published systems" * any(t["system"] in self.published for t in self.systems),
+            "Factors in brackets: real-time factors of the anonymization (one run, not repeated)"
+            * any(map(self.factor, self.names)),
         ]
         text = ". ".join(filter(None, parts))
         of = data.protocol.eer, data.protocol.average_attack_model, self.split
@@ -299,8 +312,8 @@ def draw_plane(plane: Plane) -> Canvas:
     """Draw a panel for each metric of utility, the better systems above and to the right."""
     protocol = plane.data.protocol
     width = style.FULL_WIDTH if len(plane.metrics) > 1 else _SINGLE_WIDTH
-    systems = enumerate(plane.systems, start=1)
-    names = [f"{n} {style.escape_mathtext(t['system'])}" for n, t in systems]
+    systems = enumerate(plane.names, start=1)
+    names = [f"{n} {style.escape_mathtext(name)}{plane.factor(name)}" for n, name in systems]
     columns = style.legend_columns(width, names)
     lines = math.ceil(len(names) / columns) if plane.is_numbered else 0
     with style.figure(width, _HEIGHT + _KEY_LINE * lines) as canvas:
@@ -330,7 +343,7 @@ def _labels(plane: Plane, metric: str) -> list[Label]:
     labels = []
     for one, y in plane.drawn(metric):
         system = one["system"]
-        text = style.escape_mathtext(system, _NAME)
+        text = style.escape_mathtext(system, _NAME) + plane.factor(system)
         text = f"{numbers[system]}" if plane.is_numbered else text
         labels.append((text, (100 * one["value"], y), plane.look(system).colour))
     return labels

@@ -11,6 +11,7 @@ import io
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,14 @@ from ...products.freshness import (
     Sources,
     bring_up_to_date,
 )
-from ...protocol.protocol import ANONYMIZED, COEFFICIENTS, Protocol
+from ...protocol.protocol import COEFFICIENTS, Protocol
 from ...stages.access import TreeAccess
+from ...stages.attackers import SECONDS
 from ...stages.options import McAdamsOptions
 from ..audio import AudioReader, Samples, soundfile
 from ..mcadams import COEFFICIENT, convert_to_int16, derive_coefficient
-from .recordings import audio_reader
+from .costs import Meter
+from .recordings import audio_reader, evaluated_sets, training_sets
 from .user_command import UserCommand
 
 #: Lists that are copied unchanged. Segments become recordings; trial keys are not copied.
@@ -190,8 +193,8 @@ def anonymize_data(
     notes = file_names(utterances_of)
     products = []
     for speaker, names in utterances_of.items():
-        speech = _Speech(out / "wav", reader, anonymizer, speaker, tuple(names))
-        products.append(speech.product(notes[speaker]))
+        of = out / "wav", reader, anonymizer, speaker, tuple(names), notes[speaker]
+        products.append(_Speech(*of).product())
     inputs = Inputs()
     outcome = bring_up_to_date(products, inputs, run)
     if run.job == (1, 1) and all(product.is_current(inputs) for product in products):
@@ -200,30 +203,6 @@ def anonymize_data(
         lists = bring_up_to_date([new], inputs, Run(dry_run=run.dry_run))
         outcome.failed.update(lists.failed)
     return outcome
-
-
-def evaluated_sets(tree: Path, protocol: Protocol) -> list[str]:
-    """List the enrollment and trial sets with speech to anonymize."""
-    names = dict.fromkeys(t.enrollment_name for t in protocol.trial_sets())
-    for together, sets in protocol.anonymized_together().items():
-        apart = [t.trials_name for t in sets]
-        names |= dict.fromkeys([together] if _has_speech(tree, together) else apart)
-    return [name for name in names if _has_speech(tree, name)]
-
-
-def training_sets(tree: Path, protocol: Protocol, attackers: Collection[str]) -> list[str]:
-    """List the training sets with speech to anonymize: of a model trained on anonymized speech,
-    and of attackers who learn."""
-    trained_on = {part.asv_model for part in protocol.results_folders}
-    model = protocol.asv_model(ANONYMIZED) if ANONYMIZED in trained_on else None
-    names = [model.training_name("")] if model is not None else []
-    if any(a.learns and a.id in attackers for a in protocol.other_attackers):
-        names.append(protocol.attacker_training)
-    return [name for name in dict.fromkeys(names) if name and _has_speech(tree, name)]
-
-
-def _has_speech(tree: Path, name: str) -> bool:
-    return (tree / "data" / name / "wav.scp").is_file()
 
 
 def anonymize_tree(
@@ -300,7 +279,9 @@ def _converted_folder(data: Path, out: Path, reader: AudioReader, command: Comma
         out.mkdir(exist_ok=True)
         (out / _RUNNING).touch()
         (out / "wav.scp").unlink(missing_ok=True)
-        command.run_on(data, out)
+        meter = Meter(out / SECONDS)
+        meter.run(lambda: command.run_on(data, out), lambda: [*map(reader.length, reader.ids)])
+        meter.write()
         if not (out / "wav.scp").is_file():
             raise PrivacyEvalError(f"{out}: the anonymizer wrote no wav.scp")
         _check_converted(out, set(reader.ids), set(AudioReader(out, base=tree).ids))
@@ -351,14 +332,15 @@ class _Speech:
     anonymizer: McAdams | Command
     speaker: str
     utterances: tuple[str, ...]
+    note: str
 
-    def product(self, note: str) -> Product:
+    def product(self) -> Product:
         settings = self.anonymizer.settings(dict.fromkeys(self.utterances, self.speaker))
         options = {**settings, "sources": {u: self.reader.target(u) for u in self.utterances}}
         return Product(
             self.speaker,
             self.folder,
-            self.folder / f".{note}.json",
+            self.folder / f".{self.note}.json",
             tuple(self.folder / f"{name}.wav" for name in self.utterances),
             self.find,
             self.make,
@@ -370,11 +352,16 @@ class _Speech:
         return {**self.reader.existing_files(self.utterances), **self.anonymizer.sources()}
 
     def make(self, inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
-        speech = {
-            self.folder / f"{name}.wav": self.anonymizer.convert(self.reader, self.speaker, name)
-            for name in self.utterances
-        }
+        speech, meter = dict[Path, bytes](), Meter(self.folder / f".{self.note}{SECONDS}")
+        for name in self.utterances:
+            convert = partial(self.anonymizer.convert, self.reader, self.speaker, name)
+            seconds_of = partial(self._seconds, name)
+            speech[self.folder / f"{name}.wav"] = meter.run(convert, seconds_of)
+        meter.write()
         return Content(speech)
+
+    def _seconds(self, name: str) -> list[float]:
+        return [self.reader.length(name)]
 
 
 def _lists(

@@ -43,6 +43,7 @@ from ..audio import CONVERTED, OTHER_LENGTH, AudioReader, soundfile
 from ..audit import Recording, look_at
 from ..encoders import EncoderChoice, check_encoders
 from ..xvector import EXTRACTOR_FILES
+from .costs import STATED_FILE, read_costs
 from .speech_folder import SpeechFolder, audio_files, read_speech_folder, refuse
 
 #: The protocol and the model folder in the new tree.
@@ -216,7 +217,7 @@ def make_tree(
     if SPECTRUM in source.encoders:
         raise UsageError(f"--encoders: the {SPECTRUM} attacks without being named")
     check_encoders(map(EncoderChoice, source.encoders))
-    source = _of_data_folders(source, tree)
+    stated, source = _stated_costs(source), _of_data_folders(source, tree)
     speech = _evaluated(source)
     folders = [speech]
     if source.training is not None:
@@ -242,7 +243,7 @@ def make_tree(
         sets = _evaluation_sets(folders[0], source)
         for of in folders[1:]:
             sets[_TRAINING] = _Set(of.speaker_of)
-        files = _data_folders(sets, folders[0], audio, tree) | _model_files(source)
+        files = _data_folders(sets, folders[0], audio, tree) | _model_files(source) | stated
     except PrivacyEvalError as error:
         faults.append(str(error))
     if faults:
@@ -284,6 +285,14 @@ def _audio(source: AudioFolders, folders: Sequence[SpeechFolder]) -> _Paths:
     if originals.keys().isdisjoint(copies):
         _refuse_affix(source, audio)
     return audio
+
+
+def _stated_costs(source: AudioFolders) -> dict[str, bytes]:
+    """Return the file of what the anonymized speech has cost, if its folder has one."""
+    places = [source.anonymized / STATED_FILE.format(suffix="")] if source.anonymized else []
+    found = [path for path in places if path.is_file()]
+    _ = [read_costs(path) for path in found]  # refused before anything is written
+    return {f"data/{STATED_FILE.format(suffix=ANON_SUFFIX)}": read_bytes(path) for path in found}
 
 
 def _crop(recordings: Iterable[Recording]) -> float:

@@ -23,7 +23,15 @@ from ...products.freshness import (
     Sources,
     bring_up_to_date,
 )
-from ...protocol.protocol import CROPS, OF_CROPS, ORIGINAL, SCORINGS, Attacker
+from ...protocol.protocol import (
+    ANONYMIZED,
+    CROPS,
+    OF_CROPS,
+    ORIGINAL,
+    SCORINGS,
+    Attacker,
+    Protocol,
+)
 from ...stages.access import AsvSystems, TreeAccess
 from ...stages.attackers import scorings_of_wings
 from ...stages.subsets import FolderProduct, usable
@@ -126,6 +134,30 @@ def _recorded(asv: AsvSystems, *names: str) -> bool:
         return all(reader.read(name).rate for reader in readers for name in reader.ids[:1])
     except PrivacyEvalError:
         return False
+
+
+def evaluated_sets(tree: Path, protocol: Protocol) -> list[str]:
+    """List the enrollment and trial sets with speech to anonymize."""
+    names = dict.fromkeys(t.enrollment_name for t in protocol.trial_sets())
+    for together, sets in protocol.anonymized_together().items():
+        apart = [t.trials_name for t in sets]
+        names |= dict.fromkeys([together] if _has_speech(tree, together) else apart)
+    return [name for name in names if _has_speech(tree, name)]
+
+
+def training_sets(tree: Path, protocol: Protocol, attackers: Collection[str]) -> list[str]:
+    """List the training sets with speech to anonymize: of a model trained on anonymized speech,
+    and of attackers who learn."""
+    trained_on = {part.asv_model for part in protocol.results_folders}
+    model = protocol.asv_model(ANONYMIZED) if ANONYMIZED in trained_on else None
+    names = [model.training_name("")] if model is not None else []
+    if any(a.learns and a.id in attackers for a in protocol.other_attackers):
+        names.append(protocol.attacker_training)
+    return [name for name in dict.fromkeys(names) if name and _has_speech(tree, name)]
+
+
+def _has_speech(tree: Path, name: str) -> bool:
+    return (tree / "data" / name / "wav.scp").is_file()
 
 
 def make_crops(asv: AsvSystems, attackers: Collection[str], run: Run) -> Outcome:
