@@ -32,7 +32,7 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
     "scores": ("*/scores", "*/scores.*", "*/scores-*"),
     "lists, keys and transcripts": (
         *("*/utt2*", "*/spk2*", "*/trials", "*/trials_*", "*/enrolls", "*/text", "*/text.*"),
-        *("*/recordings.csv", "*/protocol.yaml", "*/wav/.*.json"),
+        *("*/recordings.csv", "*/protocol.yaml", "*/wav/.*.json", "*/wav/.*.seconds"),
         *("*/wav.scp", "*/segments", "*keys-*/*", "*/hyp*.txt", "*/ref*.txt", "*/wer_details/*"),
     ),
     "vectors": (
