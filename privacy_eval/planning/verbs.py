@@ -60,6 +60,7 @@ def _given(metavar: str, what: str, parse: Callable[[str], Any], default: Any) -
     return value(metavar, f"{what}; default: {default}", type=parse, default=default)
 
 
+_RATINGS = "ratings of a pilot, as those of `listening`"
 _OWN = "{} goes without results.json: a pilot has its own"
 
 VERBS: dict[str, Options] = {
@@ -76,7 +77,7 @@ VERBS: dict[str, Options] = {
         "--eer": value("E", "EER of the attack, in %%; default: 30", type=_up_to(50)),
         "--wer": value("W", "WER, in %%; default: 5", type=_up_to(50)),
         "--correlation": _given("R", "of systems, if no pilot has two", _up_to(0.99), 0.5),
-        "--ratings": path("FILE", "ratings of a pilot, as those of `listening`", nargs="+"),
+        "--ratings": path("FILE", _RATINGS, nargs="+", action="extend"),
         "--listeners": _given("N,...", "of a listening test", _numbers, "5,10,20,40,80"),
         "--rated-speakers": _given("N", "whom they rate", one_of(range(3, 1001)), 20),
         "--each": _given("N", "ratings of each listener per system", positive, 10),
