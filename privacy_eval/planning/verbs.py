@@ -24,7 +24,7 @@ _SPEAKERS: Mapping[str, str] = {
     "eer": "an evaluation of two speakers or more with --bootstrap 1000",
     "linkability": "an evaluation of two speakers or more with --bootstrap 1000",
     "deid": "voice similarity of three speakers or more, with its files in records/ (stages 7, 8)",
-    "wer": "word errors of two speakers or more, from transcripts in the tree (stage 7)",
+    "wer": "word errors of two speakers or more, from transcripts in the tree (stage 6)",
 }
 _METRICS = (*_SPEAKERS, "opinion")
 #: Assumptions of the simulator, whose place a pilot takes.

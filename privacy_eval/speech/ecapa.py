@@ -28,7 +28,7 @@ Array = NDArray[np.float32]
 #: Of the blocks behind the first, which the weights do not tell.
 DILATIONS = (2, 3, 4)
 #: Of normalization over batches, and the least variance over time.
-_EPSILON, _LEAST_VARIANCE = 1e-5, 1e-12
+_EPSILON, LEAST_VARIANCE = 1e-5, 1e-12
 #: More values per frame than this are no mel bands.
 _MOST_BANDS = 200
 #: How many batches were seen, an integer, which is not used.
@@ -178,7 +178,7 @@ def _statistics(values: Array, weights: Array) -> Array:
     """Return weighted means and deviations over time, shape (2 C,)."""
     mean = (weights * values).sum(axis=0)
     variance = (weights * (values - mean) ** 2).sum(axis=0)
-    return np.concatenate([mean, np.sqrt(np.maximum(variance, np.float32(_LEAST_VARIANCE)))])
+    return np.concatenate([mean, np.sqrt(np.maximum(variance, np.float32(LEAST_VARIANCE)))])
 
 
 def read_ecapa(content: bytes, where: str, front_end: FrontEnd | None = None) -> Ecapa:

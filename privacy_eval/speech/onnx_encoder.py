@@ -34,8 +34,8 @@ from ..io.yaml_text import parse_yaml
 from .audio import Audio
 from .features import MelOptions, MfccOptions, fbank, fractions_at, mel_spectrogram
 
-#: Decibels, of SpeechBrain's filter bank.
-_DYNAMIC_RANGE = np.float32(80)
+#: Of SpeechBrain's filter bank: decibels below the greatest, and the least power.
+DYNAMIC_RANGE, LEAST_POWER = 80.0, 1e-10
 _AGGREGATION = "l2_per_window_then_mean_then_l2"
 
 
@@ -165,8 +165,10 @@ class FrontEnd:
             return samples
         mel = mel_spectrogram(samples, options)
         if self.input == "speechbrain":
-            decibels: NDArray[np.float32] = 10 * np.log10(np.maximum(mel, np.float32(1e-10)))
-            decibels = np.maximum(decibels, decibels.max(initial=-np.inf) - _DYNAMIC_RANGE)
+            decibels: NDArray[np.float32] = 10 * np.log10(np.maximum(mel, np.float32(LEAST_POWER)))
+            decibels = np.maximum(
+                decibels, decibels.max(initial=-np.inf) - np.float32(DYNAMIC_RANGE)
+            )
             return decibels
         if self.log == "none":
             return mel

@@ -33,7 +33,7 @@ from ..speech.ecapa import read_ecapa
 from ..speech.encoders import Spectrum
 from .network import Classes, Features, Network, checkpoint, in_onnx, resampled
 from .options import DEFAULT_CHANNELS, SPEEDS, Training
-from .recordings import RATE, Recordings
+from .recordings import FULL_SCALE, RATE, Recordings
 
 #: Steps of an epoch at least, and the largest share of the utterances in a batch.
 _LEAST_STEPS, _SHARE = 30, 10
@@ -45,7 +45,7 @@ _LOWEST_RATE, _CYCLE = 1e-8, 65000
 _DECAY, _CLIP = 2e-6, 5.0
 #: Signal-to-noise ratios in dB, of half of the crops.
 _NOISE = (5.0, 25.0)
-_MAX_BYTES, _FULL_SCALE = 4 << 30, 32768
+_MAX_BYTES = 4 << 30
 #: Seeds of the epochs of one seed.
 _SEEDS = 100_003
 _STATE, _REPORT, CHECKPOINT, ENCODER = (
@@ -229,8 +229,10 @@ class Learner:
         self, utterances: NDArray[np.int64], starts: NDArray[np.int64], size: int = 0
     ) -> torch.Tensor:
         """Return pieces of utterances as fractions of full scale, on the device."""
-        crops = self.recordings.crops(utterances, starts, size or self.size)
-        return torch.from_numpy(crops).to(self.device).float() / _FULL_SCALE
+        return self._fractions(self.recordings.crops(utterances, starts, size or self.size))
+
+    def _fractions(self, crops: NDArray[np.int16]) -> torch.Tensor:
+        return torch.from_numpy(crops).to(self.device).float() / FULL_SCALE
 
     def _step(self, samples: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Learn from a batch, and return its loss."""
@@ -266,16 +268,16 @@ class Learner:
         """Test the network, and write what a killed run needs to go on."""
         self.epochs.append({**epoch, **self._test()})
         self._write(self.out / f"epoch_{epoch['epoch']:02d}.ckpt", checkpoint(self.network))
-        packed = io.BytesIO()
+        packed, report = io.BytesIO(), self.report()
         state = {
             "network": self.network.state_dict(),
             "head": self.head.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "report": json.dumps(self.report()),
+            "report": json.dumps(report),
         }
         torch.save(state, packed)
         self._write(self.out / _STATE, packed.getvalue())
-        write_text(self.out / _REPORT, json.dumps(self.report(), indent=1) + "\n")
+        write_text(self.out / _REPORT, json.dumps(report, indent=1) + "\n")
 
     def _write(self, path: Path, content: bytes) -> None:
         with atomic_path(path) as temporary:
@@ -289,8 +291,8 @@ class Learner:
         vectors = []
         with torch.inference_mode():
             for crops in np.array_split(self.crops, max(1, len(self.crops) // self.batch)):
-                samples = torch.from_numpy(crops).to(self.device).float() / _FULL_SCALE
-                vectors.append(self.network(self.features(samples)).float().cpu().numpy())
+                features = self.features(self._fractions(crops))
+                vectors.append(self.network(features).float().cpu().numpy())
         return {"held_out_eer": self._eer(np.concatenate(vectors))}
 
     @cached_property

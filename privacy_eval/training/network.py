@@ -21,9 +21,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..errors import PrivacyEvalError
-from ..speech.ecapa import DILATIONS, read_ecapa
+from ..speech.ecapa import DILATIONS, LEAST_VARIANCE, read_ecapa
 from ..speech.features import MelOptions, mel_filters, periodic_window
-from ..speech.onnx_encoder import FRONT_END, FRONT_ENDS, OnnxSession
+from ..speech.onnx_encoder import DYNAMIC_RANGE, FRONT_END, FRONT_ENDS, LEAST_POWER, OnnxSession
 
 #: Of the groups of channels within a block, of the gate, of the attention, and of the vectors.
 _GROUPS, _GATE, _ATTENTION, _DIMENSION = 8, 128, 128, 192
@@ -52,8 +52,8 @@ class Features(nn.Module):
             return_complex=True,
         )
         power = spectrum.real**2 + spectrum.imag**2
-        decibels = 10 * torch.log10((power.transpose(1, 2) @ self.filters).clamp(min=1e-10))
-        decibels = torch.maximum(decibels, decibels.amax((1, 2), keepdim=True) - 80)
+        decibels = 10 * torch.log10((power.transpose(1, 2) @ self.filters).clamp(min=LEAST_POWER))
+        decibels = torch.maximum(decibels, decibels.amax((1, 2), keepdim=True) - DYNAMIC_RANGE)
         return decibels - decibels.mean(1, keepdim=True)
 
 
@@ -129,7 +129,7 @@ class _Block(nn.Module):
 def _statistics(values: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     mean = (weights * values).sum(2, keepdim=True)
     variance = (weights * (values - mean) ** 2).sum(2, keepdim=True)
-    return torch.cat([mean, variance.clamp(min=1e-12).sqrt()], 1)
+    return torch.cat([mean, variance.clamp(min=LEAST_VARIANCE).sqrt()], 1)
 
 
 class _Pooling(nn.Module):

@@ -23,10 +23,11 @@ from ..io.data_dir import read_utt2spk
 from ..io.files import atomic_path, digest, read_text, write_text
 from ..speech.audio import AudioReader
 from ..speech.features import fractions_at
+from ..speech.onnx_encoder import FRONT_ENDS
 
-RATE = 16000
+RATE = FRONT_ENDS["speechbrain"].rate
 _PART_UTTERANCES = 500
-_FULL_SCALE = 32768
+FULL_SCALE = 32768
 Samples = NDArray[np.int16]
 
 
@@ -84,8 +85,8 @@ class _Part:
                 audio = reader.read(name)
                 if not audio.samples.any():
                     raise PrivacyEvalError(f"{reader.where(name)}: no speech, digital silence")
-                samples = np.rint(fractions_at(audio, RATE) * _FULL_SCALE)
-                samples = samples.clip(-_FULL_SCALE, _FULL_SCALE - 1).astype("<i2")
+                samples = np.rint(fractions_at(audio, RATE) * FULL_SCALE)
+                samples = samples.clip(-FULL_SCALE, FULL_SCALE - 1).astype("<i2")
                 file.write(samples.tobytes())
                 sha256.update(samples.tobytes())
                 lengths.append(samples.size)

@@ -105,7 +105,6 @@ def test_a_full_disk_leaves_no_part(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Full:
-        def submit(self) -> None: ...
         def __enter__(self) -> "Full":
             return self
 
