@@ -18,20 +18,18 @@ from matplotlib.figure import Figure as Canvas
 
 from ..choices import ORIGINAL_SYSTEM
 from ..errors import PrivacyEvalError
-from ..io.files import digest, read_bytes
 from ..metrics import describe
 from ..metrics.pav import FloatArray
 from ..numbers.cells import ORIGINAL_COLUMN, Cells
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import Protocol
-from ..report.figures import drawn_from, folder_digest, pictures, style
+from ..report.figures import drawn_from, pictures, style
 from ..report.figures.drawing import Drawing
 from ..report.figures.panels import Line, det_panel, det_plot
 from ..report.figures.plot import Panel, Plot, in_pairs
 from ..report.figures.scatter import Axis, MetricPair, points_of, scatter
 from ..report.figures.style import SystemStyle
 from ..report.page import Section
-from ..report.tables_and_report import Insert
 from .evaluation import (
     DETECTION_METRICS,
     QUANTITIES,
@@ -39,12 +37,10 @@ from .evaluation import (
     ListeningTest,
     ListeningTestCurves,
 )
-from .store import read_listening_test
+from .store import FIGURES, RESULTS, read_listening_test
 from .tables import (
     ATTACK,
-    FIGURES,
     PREFIX,
-    RESULTS,
     VARIANT,
     figures_source,
     format_metric,
@@ -341,9 +337,3 @@ def listening_section(folder: Path, data: ReportData) -> Section:
         for p in pictures(drawn)
     )
     return Section("Subjective evaluation", tuple(summary(subjective)), tuple(tables), tuple(shown))
-
-
-def listening_insert(folder: Path) -> Insert:
-    """Return the section on a listening test as part of a report."""
-    key = digest(read_bytes(folder / RESULTS)), folder_digest(folder / FIGURES)
-    return Insert(key, lambda data: listening_section(folder, data))

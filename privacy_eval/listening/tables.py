@@ -36,9 +36,7 @@ from ..report.table import Column, Table
 from ..results.measurements import PRESENT, Measurements, Row
 from ..results.records import Results
 from .evaluation import DETECTION_METRICS, PLACE, QUANTITIES, SIMILARITY, ListeningTest
-
-#: Results and figures in the folder of an evaluated listening test.
-RESULTS, FIGURES = "subjective.json", "figures"
+from .store import RESULTS
 
 #: Prefix of metrics of ratings in cells, before the objective metric's name.
 PREFIX = "subjective_"

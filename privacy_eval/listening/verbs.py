@@ -85,10 +85,8 @@ def run_listening(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..report.figures import write_figures
     from ..report.table_formats import write_tables
-    from .store import read_listening_test
+    from .store import FIGURES, RESULTS, read_listening_test
     from .tables import (
-        FIGURES,
-        RESULTS,
         figures_source,
         listening_test_tables,
         objective_and_subjective,
