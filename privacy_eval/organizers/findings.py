@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,9 +14,10 @@ from ..errors import counted, describe, printable
 from ..products.freshness import MissingInput
 from ..protocol.protocol import ORIGINAL
 from ..stages.access import BACKEND, ENROLLMENT, KEYS, TRIALS, VECTORS, AsvSystems
-from ..stages.asv_scores import missing_training
+from ..stages.asv_scores import missing_inputs, missing_training
 from ..stages.recipe import STAGES, stage_number
 from ..stages.subsets import creatable_folders
+from ..tree.conditions import Condition
 
 #: Source of what no stage creates.
 TEAM = "submitted by the team"
@@ -46,6 +47,16 @@ class Remedies:
     def __init__(self, asv: AsvSystems, shared: Collection[str]) -> None:
         self.asv, self.access, self.protocol, self.shared = asv, asv.access, asv.protocol, shared
         self._subsets: dict[str, set[str]] = {}
+        self._lacking: dict[tuple[Condition, str], tuple[list[MissingInput], str]] = {}
+
+    def lacking(self, condition: Condition, suffix: str) -> tuple[list[MissingInput], str]:
+        """Return the missing inputs of a condition's scores, and what creates the scores; systems
+        of one suffix share both."""
+        shared = replace(condition, system="", results_folder=""), suffix
+        if shared not in self._lacking:
+            missing = missing_inputs(condition, suffix, self.asv)
+            self._lacking[shared] = missing, self.of_scores(missing, suffix)
+        return self._lacking[shared]
 
     def of_scores(self, missing: Sequence[MissingInput], suffix: str) -> str:
         """Return what creates scores that lack some inputs, or none."""
@@ -208,12 +219,10 @@ class Report:
     def rows(self, *, details: bool = False) -> list[Row]:
         """Return the table: first the tree as a whole, then the teams, each with its worst
         problems first. With details, findings do not share rows."""
-        rows = []
+        rows, by_team = [], grouped(self.findings, lambda f: f.team)
         for team, counts in sorted({**self.counts, "": self.totals}.items()):
-            own = sorted(
-                dict.fromkeys(f for f in self.findings if f.team == team),
-                key=lambda f: -STATUSES.index(f.status),
-            )
+            found = dict.fromkeys(by_team.get(team, ()))
+            own = sorted(found, key=lambda f: -STATUSES.index(f.status))
             groups = grouped(own, lambda f: f if details else (f.problem, f.remedy))
             status = own[0].status if own else READY
             for group in groups.values():

@@ -183,8 +183,7 @@ def _conditions(
     asv, suffix = remedies.asv, team.anon_suffix
     for folder, condition in conditions:
         c, incomplete = present.get(condition), (condition.label, team.name, INCOMPLETE)
-        lacking = asv_scores.missing_inputs(condition, suffix, asv)
-        remedy = remedies.of_scores(lacking, suffix)
+        lacking, remedy = remedies.lacking(condition, suffix)
         remedy = _of_evaluation(team, condition) if remedy == EVALUATION else remedy
         if c is None or (c.scores is None and not any(c.folder.glob("[sS]core*"))):
             file = None if asv.protocol.has_own_scoring else folder / "scores"

@@ -666,14 +666,20 @@ class Protocol:
 
     def supersets(self, name: str) -> tuple[str, ...]:
         """List the combined data folders that contain a data folder, the nearest first."""
-        folders = self.folders
-        names: list[str] = []
-        nearest = {name}
-        while nearest:
-            above = [f.name for f in folders if nearest & set(f.combine) and f.name not in names]
-            names += above
-            nearest = set(above)
-        return tuple(names)
+        if name not in self._supersets:
+            names: list[str] = []
+            nearest, folders = {name}, self.folders
+            while nearest:
+                of_these = (f.name for f in folders if nearest.intersection(f.combine))
+                above = [n for n in of_these if n not in names]
+                names += above
+                nearest = set(above)
+            self._supersets[name] = (*names,)
+        return self._supersets[name]
+
+    @cached_property
+    def _supersets(self) -> dict[str, tuple[str, ...]]:
+        return {}
 
     def anonymized_together(self) -> dict[str, list[TrialSet]]:
         """Group trial sets by the data folder that is anonymized: the superset of trial sets of
