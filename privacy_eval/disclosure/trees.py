@@ -48,6 +48,7 @@ from ..stages.options import ATTRIBUTE_REPLICATES, AmountOptions, AttributeOptio
 from ..stages.privacy_metrics import condition_cost, scores_and_key
 from ..stages.records import (
     Recorded,
+    is_left,
     label_sources,
     labels_in_tree,
     note_of,
@@ -288,14 +289,13 @@ def missing_inputs(
 def plan_identification(
     experiment: Experiment, options: GalleryOptions | None = None
 ) -> Iterator[Product]:
-    """Yield the identification records of all attacks."""
+    """Yield the identification records of all attacks; without options, those that are there."""
     for system, part, asv in experiment.planned(options):
+        folder = experiment.records_of(system.name, part.suffix)
         conditions = trial_conditions(asv.protocol, part, system.anon_suffix, system.name)
         for name, condition in conditions.items():
-            if condition.attack_model is not None:
-                path = (
-                    experiment.records_of(system.name, part.suffix) / f"identification-{name}.json"
-                )
+            path = folder / f"identification-{name}.json"
+            if condition.attack_model is not None and (options or is_left(path)):
                 made_with = options or options_of(note_of(path), GalleryOptions)
                 yield _Galleries(condition, path, asv, made_with, system.anon_suffix).product()
 
@@ -493,7 +493,7 @@ class _Amounts(Recorded):
 
 def plan_amounts(experiment: Experiment, options: AmountOptions | None = None) -> Iterator[Product]:
     """Yield the records of conditions with scores that are attacks, or of original speech, of all
-    systems."""
+    systems; without options, those that are there."""
     every = scorings_of_wings(experiment.asv)
     aligned = {s.condition: s for s in every if isinstance(s, VectorScoring)}
     seconds = dict[Path, dict[str, float]]()
@@ -507,6 +507,8 @@ def plan_amounts(experiment: Experiment, options: AmountOptions | None = None) -
                 continue
             folder = experiment.records_of(system.name, c.results_folder)
             path = folder / f"amount-{c.record_name}.json"
+            if options is None and not is_left(path):
+                continue
             own, scoring, compared = asv, aligned.get(c), c.is_by_challenge or c in aligned
             if c.attacker in encoders and c.asv_model == ORIGINAL:
                 own, compared = asv.of_attacker(encoders[c.attacker]), True

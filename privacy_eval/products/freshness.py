@@ -378,11 +378,12 @@ class Product:
 
     def present(self, inputs: Inputs, stored: Fingerprint | None) -> dict[str, str]:
         """Return the SHA-256 of the existing files."""
-        names = [relative(path, self.note.parent) for path in self.files]
-        if not names and stored is not None:
-            names = [n for n in (*stored.files, *stored.replaces) if is_safe_name(n)]
-        paths = {name: self.note.parent / name for name in names}
-        return {name: inputs.sha256(path) for name, path in paths.items() if path.is_file()}
+        paths: Iterable[Path] = self.files
+        if not self.files and stored is not None:
+            named = filter(is_safe_name, (*stored.files, *stored.replaces))
+            paths = [self.note.parent / name for name in named]
+        there = (path for path in paths if path.is_file())
+        return {relative(path, self.note.parent): inputs.sha256(path) for path in there}
 
     def is_whole(self, inputs: Inputs, stored: Fingerprint) -> bool:
         """Whether all files exist, unchanged since they were written."""

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -25,11 +25,12 @@ from ..products.freshness import (
     bring_up_to_date,
     read_failures,
 )
-from ..protocol.protocol import Protocol
+from ..protocol.protocol import Protocol, ResultsFolder
 from ..results.attacker_costs import write_costs
 from ..results.outputs import output_files
 from ..results.record_files import RESULTS_NOTE, confirmed_days, read_record
 from ..tree.conditions import (
+    Condition,
     EmotionFiles,
     RecognitionFiles,
     System,
@@ -453,15 +454,20 @@ def _not_evaluated(experiment: Experiment, measured: Iterable[Record]) -> list[s
     conditions = {s.condition for s in measured}
     lines: dict[str, list[str]] = {}
     shared = original_trial_sets(experiment.systems) if protocol.has_own_scoring else set()
-    for system, part in experiment.parts:
-        missing = system.missing(protocol)
-        unscored = [
-            c.name
-            for c in trial_conditions(protocol, part, system.anon_suffix).values()
-            if c.label in missing
-            and not (c.is_original and (c.data_set, c.split, c.gender) in shared)
+
+    @cache
+    def with_key(part: ResultsFolder, suffix: str) -> list[Condition]:
+        """Conditions whose scores systems of a suffix can have."""
+        return [
+            c
+            for c in trial_conditions(protocol, part, suffix).values()
+            if not (c.is_original and (c.data_set, c.split, c.gender) in shared)
             and access.trial_key(c, protocol)[0] is not None
         ]
+
+    for system, part in experiment.parts:
+        missing = {*system.missing(protocol)}
+        unscored = [c.name for c in with_key(part, system.anon_suffix) if c.label in missing]
         trial_sets = [] if protocol.has_own_scoring else protocol.trial_sets()
         sets = [set_condition(t, part, system.name) for t in trial_sets]
         unmeasured = [

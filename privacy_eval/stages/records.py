@@ -135,6 +135,11 @@ def note_of(path: Path) -> Path:
     return path.with_name(f".{path.stem}{NOTE}")
 
 
+def is_left(path: Path) -> bool:
+    """Tell whether a record, or the fingerprint of one, is there."""
+    return path.is_file() or note_of(path).is_file()
+
+
 def options_of(note: Path, kind: type[T]) -> T:
     """Return the options that a fingerprint tells; the default ones if there is none."""
     stored = Fingerprint.read(note)
