@@ -42,13 +42,23 @@ TESTS = {
     "io": ("tests/io",),
     "numbers": ("tests/numbers", "tests/report"),
     "results": ("tests/results", "tests/numbers", "tests/report"),
+    "scale": ("tests/scale",),
 }
 #: The modules of a room that are changed; of other rooms all are.
 SOME = {
-    "io": ("scores", "text_table", "counts"),
+    "io": ("scores", "text_table"),
     "numbers": ("cells", "means", "challenge_averages", "rankings"),
-    "disclosure": ("linkage", "identification", "amount", "worst_case", "attributes", "gate"),
+    "disclosure": (
+        "accused",
+        "linkage",
+        "identification",
+        "amount",
+        "worst_case",
+        "attributes",
+        "gate",
+    ),
     "results": ("rows", "measurements", "json_store"),
+    "scale": ("counts",),
 }
 #: Changes of the program's form rather than of its numbers.
 LEFT_OUT = ("Variable", "RemoveDecorator", "ExceptionReplacer")
