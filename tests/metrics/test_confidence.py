@@ -129,6 +129,16 @@ def test_trials_count_as_often_as_their_speakers_are_drawn() -> None:
     assert len(seen) > 20
 
 
+def test_an_impostor_on_both_sides_is_drawn_apart_from_targets() -> None:
+    """X is enrolled and has trials, but none of its own, so nobody takes its place."""
+    pairs = [("X", a) for a in TARGET_SPEAKERS] + [(a, "X") for a in TARGET_SPEAKERS]
+    design = design_of([*zip(*all_pairs()[1:], strict=True), *pairs])
+    for times in draws_of(design, seed=3, replicates=100):
+        draws = {a: times[a, a] // 2 for a in TARGET_SPEAKERS}
+        assert sum(draws.values()) == len(TARGET_SPEAKERS)
+        assert all(times["X", a] == times[a, "X"] == draws[a] for a in TARGET_SPEAKERS)
+
+
 def test_speakers_are_drawn_uniformly() -> None:
     """3 speakers drawn 3 times: each is left out with probability (2/3)^3 = 8/27."""
     replicates = draws_of(all_pairs(), seed=2, replicates=2000)
