@@ -84,6 +84,8 @@ class Wing:
     attackers : mapping of str to Reference
         By ways of scoring that a protocol's attackers may name, see `stages.attackers.Way`.
     stages : mapping of str to Stage
+    options : mapping of str to Reference
+        Further options, a dataclass, by commands of the core whose function the wing provides.
     verbs : mapping of str to (str, str)
         The module with options and function of each, as those in `cli`, and what it does.
     tables : tuple of Path
@@ -109,6 +111,7 @@ class Wing:
     counts: Mapping[str, str] = field(default_factory=dict)
     attackers: Mapping[str, Reference] = field(default_factory=dict)
     stages: Mapping[str, Stage] = field(default_factory=dict)
+    options: Mapping[str, Reference] = field(default_factory=dict)
     verbs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     tables: tuple[Path, ...] = ()
     figures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -35,7 +35,14 @@ from ..protocol.protocol import (
     Attacker,
 )
 from ..stages.access import AsvSystems
-from ..stages.attackers import TRAINING, Attacked, VectorScoring, as_optional, learnt_from
+from ..stages.attackers import (
+    TRAINING,
+    Attacked,
+    VectorScoring,
+    as_optional,
+    learnt_from,
+    trained_remarks,
+)
 
 if TYPE_CHECKING:
     from ..asv.inputs import Conversations, Enrollment, Gallery
@@ -333,7 +340,8 @@ class AlignedScoring(VectorScoring):
             anonymized_set = "".join(self.training.sets[_TRAINING_ROLES[1]]).removesuffix(CROPS)
             seconds, data = self.asv.protocol.crop, self.asv.access.tree / "data" / anonymized_set
             speech = "original and " * (self.attacker.scoring == LDA_JOINT) + ANONYMIZED
-            remarks = learnt_from(speaker_of.values(), seconds, speech, data)
+            remarks = trained_remarks(self.asv, self.attacker, self.training.suffix)
+            remarks += learnt_from(speaker_of.values(), seconds, speech, data)
         first, second, more = compared_sides(
             enrolled,
             enrollment.members,

@@ -18,7 +18,7 @@ from ..stages.options import (
     MetricOptions,
 )
 from ..stages.recipe import every_stage, stage_number, stages_of_wings
-from ..wings import owner, provided
+from ..wings import of_wings, owner, provided, referred
 from .config import NOT_OF_VERBS, option_names
 from .options import HelpFormatter, Options, folder_command, log, names_of
 
@@ -63,6 +63,12 @@ STAGES: dict[str, Options] = {
     },
     "anonymize": {
         "shared": f"attackers allow-pipes {_JOBS}",
+        "kinds": (McAdamsOptions,),
+        "needs": {"anonymizer": "anonymize"},
+        "--anonymizer": value("NAME", _ANONYMIZER),
+    },
+    "train-encoders": {
+        "shared": f"attackers {_READ}",
         "kinds": (McAdamsOptions,),
         "needs": {"anonymizer": "anonymize"},
         "--anonymizer": value("NAME", _ANONYMIZER),
@@ -125,18 +131,31 @@ def stage_options() -> dict[str, Options]:
     added: dict[str, Options] = {}
     for name, stage in stages_of_wings().items():
         kinds = () if stage.options is None else (stage.options,)
-        if taken := names_of({"kinds": kinds}) & _names_of_recipe():
-            where = f"wing {owner('stages', name)}: stages: {name}: options"
-            named = ", ".join(sorted(taken))
-            raise PrivacyEvalError(f"{where}: the recipe has {named}; rename the field")
+        _check_names("stages", name, kinds)
         added[name.replace("_", "-")] = {"shared": _READ, "kinds": kinds, "plan": stage.plan}
+    for name, kind in _further_options().items():
+        _check_names("options", name, (kind,))
+        added[name] = {**STAGES[name], "kinds": (*STAGES[name].get("kinds", ()), kind)}
     return STAGES | added
+
+
+def _check_names(of: str, name: str, kinds: tuple[type, ...]) -> None:
+    """Refuse options of a wing that the recipe has."""
+    if taken := names_of({"kinds": kinds}) & _names_of_recipe():
+        where = f"wing {owner(of, name)}: stages: {name}: options"
+        named = ", ".join(sorted(taken))
+        raise PrivacyEvalError(f"{where}: the recipe has {named}; rename the field")
 
 
 def names_of_wings() -> set[str]:
     """Return the options of the stages of wings."""
     kinds = [stage.options for stage in stages_of_wings().values()]
-    return names_of({"kinds": filter(None, kinds)})
+    return names_of({"kinds": filter(None, (*kinds, *_further_options().values()))})
+
+
+def _further_options() -> dict[str, type]:
+    """Return the dataclasses of options that wings add to stages of the core, by command."""
+    return {name: referred(kind) for name, kind in of_wings("options").items()}
 
 
 @functools.cache
@@ -200,13 +219,13 @@ def stage_commands(
     every = {name for own in options.values() for name in own}
     if unknown := [name for name in option_names(others) if name not in every]:
         one.error(f"unrecognized arguments: {' '.join(unknown)}")
-    commands = [(key, _words_of(others, own)) for key, own in options.items()]
+    commands = [(key, words_of(others, own)) for key, own in options.items()]
     # Those of original speech are stage 3.
     anonymized = ["--anonymized"] * (int(chosen) == stage_number("subsets"))
     return [(k, [*w, *(anonymized if k == "stage subsets" else ())]) for k, w in commands]
 
 
-def _words_of(words: Sequence[str], options: Collection[str]) -> list[str]:
+def words_of(words: Sequence[str], options: Collection[str]) -> list[str]:
     """Return the words of some options."""
     kept, keep = [], True
     for word in words:

@@ -47,6 +47,9 @@ _SIMULATED = ", simulated data"
 #: Beginning of the entries of a protocol that adds to the lists of the one that it extends.
 _MORE = "more_"
 
+#: Stands for the anonymization suffix.
+_SUFFIX = "{suffix}"
+
 #: Suffix of the names of metric studies.
 _STUDY = "_study"
 
@@ -226,11 +229,11 @@ class AsvModel:
 
     def model_folder(self, suffix: str) -> str:
         """Return the model folder for an anonymization suffix."""
-        return self.folder.replace("{suffix}", suffix)
+        return self.folder.replace(_SUFFIX, suffix)
 
     def training_name(self, suffix: str) -> str:
         """Return the name of the training set for an anonymization suffix."""
-        return self.training_set.replace("{suffix}", suffix)
+        return self.training_set.replace(_SUFFIX, suffix)
 
 
 #: Ids of attackers that only a challenge's own may have: those of its back end.
@@ -258,6 +261,10 @@ TOP = 100
 
 #: Folder of the vectors of attackers' encoders, below a tree.
 ENCODERS_FOLDER = "exp/models"
+
+#: Encoders of each system.
+_TRAINED = f"{ENCODERS_FOLDER}/NAME{_SUFFIX}/FILE.ckpt"
+_TRAINED_FORM = rf"{ENCODERS_FOLDER}/[\w.+-]+\{_SUFFIX}/[\w+-][\w.+-]*"
 
 #: Sources of measures that networks compute here.
 MEASURED = ("quality", "phones", "phones-text")
@@ -303,7 +310,8 @@ class Attacker:
         checkpoint of SpeechBrain (.ckpt), whose vectors are compared; by default those of the ASV
         model. They are in `exp/models/ENCODER`, which is also the ASV model's folder if it is the
         challenge's own attacker that names the encoder. Or such a folder itself, whose vectors a
-        user's command or another program writes.
+        user's command or another program writes. Or `exp/models/NAME{suffix}/FILE`: an encoder of
+        each system, with its vectors beside it, which is trained unless it is there.
     front_end : str
         Of an ONNX file, by default the one that its metadata describe.
     attack_model : str
@@ -335,11 +343,20 @@ class Attacker:
         return self.scoring in ("aligned", *OF_CROPS)
 
     @property
+    def is_trained(self) -> bool:
+        """Whether its encoder is one of each system, trained on anonymized training speech."""
+        return _SUFFIX in self.encoder
+
+    def encoder_file(self, suffix: str) -> str:
+        """Return the encoder of the system with an anonymization suffix."""
+        return self.encoder.replace(_SUFFIX, suffix)
+
+    @property
     def vectors(self) -> AsvModel:
         """The model whose vectors it compares, if it names an encoder."""
-        return AsvModel(
-            ORIGINAL, f"{ENCODERS_FOLDER}/{PurePath(self.encoder).stem}", backend="cosine"
-        )
+        path = PurePath(self.encoder)
+        folder = str(path.parent) if self.is_trained else f"{ENCODERS_FOLDER}/{path.stem}"
+        return AsvModel(ORIGINAL, folder, backend="cosine")
 
     @property
     def has_external_vectors(self) -> bool:
@@ -556,8 +573,8 @@ class Protocol:
 
     @property
     def encoder_attackers(self) -> tuple[Attacker, ...]:
-        """The other attackers who compare the vectors of an encoder as they are."""
-        return tuple(a for a in self.other_attackers if a.way == "cosine")
+        """The other attackers who compare the vectors of a given encoder as they are."""
+        return tuple(a for a in self.other_attackers if a.way == "cosine" and not a.is_trained)
 
     @property
     def word_attackers(self) -> frozenset[str]:
@@ -595,13 +612,13 @@ class Protocol:
         encoder = encoders.get(attacker, "")
         return "" if encoder == own else encoder
 
-    def encoder_of(self, folder: str) -> tuple[str, str]:
+    def encoder_of(self, folder: str, suffixes: Collection[str] = ()) -> tuple[str, str]:
         """Return the encoder that computes the vectors of a model folder, and its front end; "" if
-        no attacker names one."""
-        for attacker in self.attackers:
+        no attacker names one. `suffixes`: of the systems that have one each."""
+        for attacker, suffix in itertools.product(self.attackers, suffixes or ("",)):
             named = attacker.encoder and not attacker.has_external_vectors
-            if named and attacker.vectors.folder == folder:
-                return attacker.encoder, attacker.front_end
+            if named and attacker.vectors.model_folder(suffix) == folder:
+                return attacker.encoder_file(suffix), attacker.front_end
         return "", ""
 
     @property
@@ -947,16 +964,19 @@ def _check_attackers(p: Protocol) -> None:
         is_first = a == p.attackers[0]
         is_file = a.encoder.endswith(ENCODER_FILES)
         is_encoder = a.encoder in ENCODERS or is_file or a.has_external_vectors
+        if a.is_trained:
+            is_encoder = is_file and re.fullmatch(_TRAINED_FORM, a.encoder) is not None
         is_several = set(a.fuses) <= single and len(set(a.fuses)) == len(a.fuses) != 1
         encoders = (
-            f"{', '.join(ENCODERS)}, a file .onnx or .ckpt, or a folder {ENCODERS_FOLDER}/NAME (no "
-            "dots) of vectors of your own"
+            f"{', '.join(ENCODERS)}, a file .onnx or .ckpt, {_TRAINED} of each system, or a folder "
+            f"{ENCODERS_FOLDER}/NAME (no dots) of vectors of your own"
         )
         for problem, is_found in {
             "its scoring is not aligned": aligned and a.scoring != "aligned",
             "its scoring is not fused": a.fuses and a.scoring != "fused",
             "its scoring has no encoder": a.encoder and not has_encoder,
             f"encoder {SPECTRUM} is not that of the first": a.encoder == SPECTRUM and is_first,
+            f"encoder {_SUFFIX} is not that of the first": a.is_trained and is_first,
             f"attack_model must be one of {', '.join(models)}": a.attack_model not in ("", *models),
             f"encoder must be {encoders}, not {a.encoder!r}": a.encoder and not is_encoder,
             "front_end belongs to an encoder in a file": a.front_end and not is_file,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -483,6 +483,13 @@ class AsvSystems:
     def suffixes(self) -> list[str]:
         """The anonymization suffixes of the systems under test."""
         return list(dict.fromkeys(system.anon_suffix for system in self.under_test))
+
+    def trained_encoders(self, attackers: Collection[str]) -> dict[Path, str]:
+        """Return the encoders of the systems under test that attackers need trained, each with
+        the anonymization suffix of its system."""
+        trained = [a for a in self.protocol.attackers if a.is_trained and a.id in attackers]
+        pairs = itertools.product(trained, self.suffixes)
+        return {self.access.tree / a.encoder_file(suffix): suffix for a, suffix in pairs}
 
     def has_saved_vectors(self) -> bool:
         """Whether the edition's own evaluation left x-vectors of any trial set."""

@@ -50,6 +50,7 @@ from .attackers import (
     learnt_from,
     not_installed,
     scorings_of_wings,
+    trained_remarks,
 )
 
 if TYPE_CHECKING:
@@ -235,27 +236,22 @@ def _products(*scorings: Iterable[Scoring]) -> list[Product]:
 
 @dataclass(frozen=True)
 class _Scoring(Scoring):
-    """The scores of one condition."""
+    """The scores of one condition; `training`: the data set that an attacker beside the
+    challenge's own learns from, or its encoder."""
 
     anon_suffix: str
     trained_on: str
+    training: str = ""
 
     @property
     def by_default(self) -> bool:
         """Who learns from crops."""
-        return bool(self.crops)
+        return self.training.endswith(CROPS)
 
     @property
     def backend(self) -> BackendName:
         """The back end of the condition's ASV model."""
         return self.asv.default_backend(self.trained_on)
-
-    @property
-    def crops(self) -> str:
-        """The data set of crops that the back end is trained on; "" of others."""
-        model = self.asv.protocol.asv_model(self.trained_on)
-        name = "" if model is None else model.training_name(self.anon_suffix)
-        return name * name.endswith(CROPS)
 
     def product(self) -> Product:
         return self.score_product({"backend": self.backend})
@@ -264,14 +260,14 @@ class _Scoring(Scoring):
         lacking = missing_inputs(self.condition, self.anon_suffix, self.asv, self.trained_on)
         if self.asv.reads_saved_vectors:
             return [as_optional(e, UNSCORED) if e.kind == VECTORS else e for e in lacking]
-        return [*map(as_optional, lacking)] if self.crops else lacking
+        return [*map(as_optional, lacking)] if self.training else lacking
 
     def find(self, inputs: Inputs) -> Sources:
         model = self.trained_on, self.anon_suffix
         sets = dict(zip(("enrollment", "trial"), self.original_sets, strict=True))
         own = self.compared()
-        if self.crops:
-            training = self.asv.access.tree / "data" / self.crops / "utt2spk"
+        if self.training:
+            training = self.asv.access.tree / "data" / self.training / "utt2spk"
             own["training_utt2spk"] = self.asv.access.existing(TRAINING, training)
         return self.asv.sources(model, sets, inputs, own)
 
@@ -290,12 +286,14 @@ class _Scoring(Scoring):
         )
         model, learnt = (self.trained_on, self.anon_suffix), list[str]()
         trials = read_trial_list(inputs.load(paths["trials"]))
-        if self.crops:
+        if self.training:
             path = paths["training_utt2spk"]
             speaker_of = read_utt2spk(inputs.load(path))
             refuse_shared(path, speaker_of, self.enrollment().members, trials.utterance.used)
-            data = self.asv.access.tree / "data" / self.crops.removesuffix(CROPS)
-            learnt = learnt_from(speaker_of.values(), self.asv.protocol.crop, ANONYMIZED, data)
+            learnt = trained_remarks(self.asv, self.attacker, self.anon_suffix)
+        if self.training.endswith(CROPS):
+            data = self.asv.access.tree / "data" / self.training.removesuffix(CROPS)
+            learnt += learnt_from(speaker_of.values(), self.asv.protocol.crop, ANONYMIZED, data)
         scored, left_out, remarks = score_trials(
             enrolled,
             self.enrollment(),
@@ -333,13 +331,15 @@ def _scorings(asv: AsvSystems) -> Iterator[_Scoring]:
 
 def _other_scorings(asv: AsvSystems) -> Iterator[_Scoring]:
     """Yield the conditions of attackers who compare the vectors of an encoder of their own: those
-    without a model trained on anonymized speech, or by PLDA trained on crops of such speech."""
+    without a model trained on anonymized speech, or by an encoder, or PLDA of crops, trained on
+    such speech."""
     for one in (*attacked(asv, "cosine"), *attacked(asv, PLDA_CROPS)):
-        c = one.beside
-        is_scored = one.attacker.scoring == "cosine" or c.enrollment == c.trial == ANONYMIZED
-        if c.asv_model == ORIGINAL and is_scored:
+        c, suffix, crops = one.beside, one.system.anon_suffix, one.attacker.scoring == PLDA_CROPS
+        learns = crops or one.attacker.is_trained
+        if c.asv_model == ORIGINAL and (not learns or c.enrollment == c.trial == ANONYMIZED):
             own = asv.of_system(one.system).of_attacker(one.attacker)
-            yield _Scoring(one.folder, one.condition, own, one.system.anon_suffix, ORIGINAL)
+            name = f"{asv.protocol.attacker_training}{suffix}{CROPS * crops}" * learns
+            yield _Scoring(one.folder, one.condition, own, suffix, ORIGINAL, name)
 
 
 def has_computed_scores(folder: Path, inputs: Inputs) -> bool:
@@ -363,12 +363,12 @@ def vector_sets(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[
             needed += [] if foreign else scoring.vector_sets()
     others = (s for s in _other_scorings(asv) if s.condition.attacker in attackers)
     for scoring in (*_scorings(asv), *others):
-        model = scoring.asv.protocol.asv_model(scoring.condition.asv_model)
+        model = scoring.asv.protocol.asv_model(scoring.trained_on)
         if model is None or scoring.product().is_foreign(asv.access.inputs):
             continue
         folder = model.model_folder(scoring.anon_suffix)
         needed += [(*name, folder) for name in scoring.original_sets]
-        needed += [(scoring.crops, "", folder)] * bool(scoring.crops)
+        needed += [(scoring.training, "", folder)] * scoring.training.endswith(CROPS)
     sets: dict[tuple[str, str], None] = {}
     data = asv.access.tree / "data"
     spoken = {one for one in needed if (data / f"{one[0]}{one[1]}" / "wav.scp").is_file()}

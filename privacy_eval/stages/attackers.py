@@ -24,6 +24,7 @@ from ..products.freshness import (
     Product,
     Source,
     Sources,
+    fingerprint_of,
 )
 from ..protocol.protocol import (
     ANONYMIZED,
@@ -295,6 +296,15 @@ def select_attackers(protocol: Protocol, names: str) -> set[str]:
             )
         chosen |= every if name == "all" else {{"challenge": protocol.own_attacker}.get(name, name)}
     return chosen
+
+
+def trained_remarks(asv: AsvSystems, attacker: Attacker, suffix: str) -> list[str]:
+    """Say what the encoder of a system learnt from, if an attacker's is trained: what is known of
+    one that was trained here."""
+    path = asv.access.tree / attacker.encoder_file(suffix)
+    made = fingerprint_of(path, asv.access.inputs) if attacker.is_trained else None
+    unknown = f"{LEARNT} speech that is not known: {relative(path, asv.access.tree)} is external"
+    return [unknown] * attacker.is_trained if made is None else [*made.remarks]
 
 
 def learnt_from(speakers: Collection[str], seconds: float, speech: str, data: Path) -> list[str]:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 TABLE = """
  0 | check                         | check the tree                          | inputs, scores -> what is missing, mismatched or implausible
  1 | data                          | data and models: where to get them      | the challenge's organizers -> data/, exp/models/
- 2 | train_backend                 | back end of the semi-informed attacker  | x-vectors of anonymized training speech -> plda, transform.mat, mean.vec
+ 2 | train_encoders, train_backend | models of the semi-informed attacker    | anonymized training speech, its x-vectors -> encoder; plda, transform.mat, mean.vec
  3 | subsets                       | evaluation subsets                      | data/<set>, its lists -> data/<set>_enrolls, _trials_*
  4 | anonymize                     | anonymization, baseline B2 or your own  | data/<set> -> its anonymized copy
- 5 | subsets, xvectors, train_backend, asv_scores | speaker verification scores | speech or x-vectors, back end, trials; transcripts -> RESULTS/.../ASV-*/scores
+ 5 | subsets, train_encoders, xvectors, train_backend, asv_scores | speaker verification scores | speech or x-vectors, back end, trials; transcripts -> RESULTS/.../ASV-*/scores
  6 | recognize, privacy_metrics, measures | privacy metrics of every condition      | RESULTS/.../ASV-*/scores, trial keys; speech -> OUT/records
  7 | similarity, identification, attributes | DeID, G_VD; finding speakers; inference | x-vectors, back end, scores -> OUT/records
  8 | collect                       | collect the results                     | OUT/records -> OUT/results.json, results.csv, results.txt

@@ -32,12 +32,9 @@ from ..speech.audio import Audio
 from ..speech.ecapa import read_ecapa
 from ..speech.encoders import Spectrum
 from .network import Classes, Features, Network, checkpoint, in_onnx, resampled
-from .options import DEFAULT_CHANNELS, SPEEDS, Training
+from .options import CHECKPOINT, DEFAULT_CHANNELS, ENCODER, REPORT, SPEEDS, Training
 from .recordings import FULL_SCALE, RATE, Recordings
 
-#: Steps of an epoch at least, and the largest share of the utterances in a batch.
-_LEAST_STEPS, _SHARE = 30, 10
-_LEAST_BATCH = 8
 #: Of the held-out speakers: share, number at most, and utterances of each.
 _HELD_OUT, _MOST_HELD_OUT, _UTTERANCES = 5, 40, 10
 #: The challenge's cyclic rate: lowest, and steps to the highest.
@@ -48,9 +45,7 @@ _NOISE = (5.0, 25.0)
 _MAX_BYTES = 4 << 30
 #: Seeds of the epochs of one seed.
 _SEEDS = 100_003
-_STATE, _REPORT, CHECKPOINT, ENCODER = (
-    *("state.pt", "training.json", "embedding_model.ckpt", "encoder.onnx"),
-)
+_STATE = "state.pt"
 _FIRST = "blocks.0.conv.conv.weight"
 _ANEW = "choose another --out, or remove this one to train anew"
 Show = Callable[[int, int, str], None]
@@ -92,8 +87,7 @@ class Learner:
         self.learnt = np.flatnonzero(self.labels >= 0)
         self.tested = self._tested(held_out)
         self.size = round(self.options.crop * RATE)
-        self.batch = min(self.options.batch, max(_LEAST_BATCH, len(self.learnt) // _SHARE))
-        self.steps = max(len(self.learnt) // self.batch, _LEAST_STEPS)
+        self.batch, self.steps = self.options.batches(len(self.learnt))
         torch.manual_seed(self.options.seed * _SEEDS)
         self.speeds = SPEEDS if self.options.speeds else SPEEDS[:1]
         self.features = Features().to(self.device)
@@ -277,7 +271,7 @@ class Learner:
         }
         torch.save(state, packed)
         self._write(self.out / _STATE, packed.getvalue())
-        write_text(self.out / _REPORT, json.dumps(report, indent=1) + "\n")
+        write_text(self.out / REPORT, json.dumps(report, indent=1) + "\n")
 
     def _write(self, path: Path, content: bytes) -> None:
         with atomic_path(path) as temporary:
@@ -333,6 +327,8 @@ class Learner:
                 "sha256": self.recordings.sha256,
                 "utterances": len(self.recordings.ids),
                 "hours": self.recordings.seconds / 3600,
+                "hours_learnt": sum(self.recordings.samples[u].size for u in self.learnt)
+                / (3600 * RATE),
                 "speakers": len(self.classes),
             },
             "held_out": {

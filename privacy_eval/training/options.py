@@ -11,6 +11,12 @@ from ..options import choice, flag, number, option, path, positive, value
 #: Speeds, as fractions, each with speakers of its own.
 SPEEDS = ((1, 1), (9, 10), (11, 10))
 
+#: Steps of an epoch at least, and the largest share of the utterances in a batch.
+_LEAST_STEPS, _SHARE = 30, 10
+_LEAST_BATCH = 8
+#: Files of a trained encoder.
+REPORT, ENCODER, CHECKPOINT = "training.json", "encoder.onnx", "embedding_model.ckpt"
+
 #: The challenge's.
 DEFAULT_CHANNELS = 512
 #: Seconds: the network looks at more than one frame.
@@ -23,6 +29,7 @@ _SPEEDS = "also learn from speech at speeds 0.9 and 1.1, as of other speakers"
 _NOISE = "add white noise to half of the crops, 5 to 25 dB below the speech"
 _RATE = "learning rate: one cycle (the default), or the challenge's cyclic one"
 _PEAK = "highest learning rate (default: 0.002 of 512 channels, by their root more of fewer)"
+_DEVICE = "default: a GPU, if there is one"
 _INIT = "go on from the weights of a checkpoint, such as the challenge's"
 
 
@@ -64,7 +71,23 @@ class Training:
         """Highest learning rate."""
         return 0.002 * (DEFAULT_CHANNELS / self.channels) ** 0.5 if self.peak is None else self.peak
 
+    def batches(self, utterances: int) -> tuple[int, int]:
+        """Return the crops of a batch of so many utterances, and the batches of an epoch."""
+        batch = min(self.batch, max(_LEAST_BATCH, utterances // _SHARE))
+        return batch, max(utterances // batch, _LEAST_STEPS)
+
     @property
     def longest(self) -> float:
         """Seconds of a recording that a crop is made of, at most."""
         return self.crop * max(a / b for a, b in SPEEDS) if self.speeds else self.crop
+
+
+#: What computes.
+DEVICE = choice(("auto", "cpu", "cuda"), _DEVICE)
+
+
+@dataclass(frozen=True)
+class TreeTraining(Training):
+    """How the encoders of a tree are trained; the network does not depend on `device`."""
+
+    device: str = option(DEVICE, "auto")

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..cli.options import Options, log, progress
 from ..errors import PrivacyEvalError, library
-from ..options import choice, path, positive, value
-from .options import Training
+from ..options import path, positive, value
+from .options import DEVICE, ENCODER, Training
+
+if TYPE_CHECKING:
+    from .learn import Learner
 
 _DATA = "data folder of training speech, original or anonymized; to be repeated"
 _OUT = "folder of the encoder, its checkpoints, training.json and the cache of the speech"
-_DEVICE = "default: a GPU, if there is one"
 _READERS = "processes that read the speech (default: one a core)"
-#: Of the extra `train`.
-_PACKAGES = "torch onnx onnxruntime"
+#: The extra that has all libraries.
+_PACKAGES = "'privacy_eval[train]'"
 
 VERBS: dict[str, Options] = {
     "train-encoder": {
@@ -24,7 +29,7 @@ VERBS: dict[str, Options] = {
         "kinds": (Training,),
         "--data": path("DIR", _DATA, action="append", required=True),
         "--out": path("DIR", _OUT, required=True),
-        "--device": choice(("auto", "cpu", "cuda"), _DEVICE, default="auto"),
+        "--device": {**DEVICE, "default": "auto"},
         "--nj": value("N", _READERS, type=positive, default=os.cpu_count() or 1),
     },
 }
@@ -32,30 +37,61 @@ VERBS: dict[str, Options] = {
 
 def run_train_encoder(arguments: argparse.Namespace) -> int:
     from ..options import fill
-    from .recordings import check_lengths, read_recordings
 
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads leave the cores to others
-    torch, _ = (library(name, "training encoders", _PACKAGES) for name in ("torch", "onnx"))
-    device = arguments.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    elif device == "cuda" and not torch.cuda.is_available():
-        raise PrivacyEvalError("--device cuda: no GPU that torch can use (--device cpu takes none)")
-    from .learn import ENCODER, Learner
-
-    options = fill(Training, arguments)
     names = {"base": "scp_base", "allow_pipes": "allow_pipes", "allow_outside": "allow_outside"}
     reading = {name: getattr(arguments, option) for name, option in names.items()}
-    show = progress()
-    recordings = read_recordings(
-        arguments.data, arguments.out / "cache", arguments.nj, reading, show
+    learner = trained(
+        arguments.data,
+        arguments.out,
+        fill(Training, arguments),
+        device_of(arguments.device),
+        nj=arguments.nj,
+        leave_out=arguments.allow_missing,
+        **reading,
     )
-    recordings = check_lengths(recordings, options.longest, leave_out=arguments.allow_missing)
-    learner = Learner(recordings, options, arguments.out, device)
+    print(f"{arguments.out / ENCODER}: {learner.summary()}")
+    return 0
+
+
+def device_of(name: str) -> str:
+    """Return what computes, once the libraries are there.
+
+    Raises
+    ------
+    PrivacyEvalError
+        A library of the extra `train` is missing; no GPU that is asked for.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads leave the cores to others
+    torch, _ = (library(name, "training encoders", _PACKAGES) for name in ("torch", "onnx"))
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda" and not torch.cuda.is_available():
+        raise PrivacyEvalError("--device cuda: no GPU that torch can use (--device cpu takes none)")
+    return name
+
+
+def trained(
+    folders: Sequence[Path],
+    out: Path,
+    options: Training,
+    device: str,
+    *,
+    nj: int,
+    leave_out: bool,
+    **reading: Any,
+) -> Learner:
+    """Train an encoder on data folders, and return what it learnt; `leave_out`: recordings that
+    are shorter than a crop; `reading`: options of `AudioReader`."""
+    from .learn import Learner
+    from .recordings import check_lengths, read_recordings
+
+    show = progress()
+    recordings = read_recordings(folders, out / "cache", nj, reading, show)
+    recordings = check_lengths(recordings, options.longest, leave_out=leave_out)
+    learner = Learner(recordings, options, out, device)
     log(
         f"privacy-eval: {len(learner.classes)} speakers, {recordings.seconds / 3600:.2f} hours; "
         f"{options.epochs} epochs of {learner.steps} batches of {learner.batch} crops on {device}"
     )
     learner.run(show)
-    print(f"{arguments.out / ENCODER}: {learner.summary()}")
-    return 0
+    return learner

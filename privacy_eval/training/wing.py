@@ -13,4 +13,6 @@ WING = Wing(
             "train a speaker encoder (ECAPA-TDNN) on data folders, as the semi-informed attacker",
         )
     },
+    options={"train-encoders": f"{_HERE}.options:TreeTraining"},
+    provides={"train_encoders": f"{_HERE}.trees:train_encoders"},
 )

@@ -88,6 +88,7 @@ if begin 1; then
 fi
 
 if begin 2; then
+    try train_encoders --anonymizer=
     try train_backend
 fi
 

@@ -73,7 +73,7 @@ def encoder_of(asv: AsvSystems, folder: str, cache: Path | None) -> EncoderChoic
     relative to the tree."""
     from ..encoders import EncoderChoice
 
-    name, front_end = asv.protocol.encoder_of(folder)
+    name, front_end = asv.protocol.encoder_of(folder, asv.suffixes)
     if not name:
         return None
     if name in ENCODERS:
@@ -100,7 +100,7 @@ def default_attackers(
     able = {SPECTRUM} if spoken and _recorded(asv, *spoken) else set()
     if training and any(_recorded(asv, training, f"{training}{s}") for s in asv.suffixes):
         able |= {*OF_CROPS} & {*SCORINGS, *of_wings("attackers")}
-    optional = (a for a in protocol.other_attackers if a.way in able)
+    optional = (a for a in protocol.other_attackers if a.way in able or a.is_trained)
     chosen = {a.id for a in protocol.encoder_attackers}
     return chosen | {a.id for a in optional if _is_extractable(asv, a, extracts, cache)}
 
@@ -115,6 +115,9 @@ def _is_extractable(
     model = asv.of_attacker(attacker).protocol.asv_model(ORIGINAL)
     if model is None:
         return False
+    if attacker.is_trained:
+        files = (asv.access.tree / attacker.encoder_file(suffix) for suffix in asv.suffixes)
+        return any(file.is_file() for file in files)
     choice = encoder_of(asv, model.folder, cache)
     try:
         check_encoders([choice or EncoderChoice(SPECTRUM)])
@@ -151,7 +154,8 @@ def training_sets(tree: Path, protocol: Protocol, attackers: Collection[str]) ->
     trained_on = {part.asv_model for part in protocol.results_folders}
     model = protocol.asv_model(ANONYMIZED) if ANONYMIZED in trained_on else None
     names = [model.training_name("")] if model is not None else []
-    if any(a.learns and a.id in attackers for a in protocol.other_attackers):
+    learn = (a.id for a in protocol.other_attackers if a.learns or a.is_trained)
+    if {*attackers} & {*learn}:
         names.append(protocol.attacker_training)
     return [name for name in dict.fromkeys(names) if name and _has_speech(tree, name)]
 

@@ -143,7 +143,7 @@ def _extract_with_kaldi(
 
     runner = [f"--nj={arguments.nj}", *([f"--cmd={arguments.cmd}"] if arguments.cmd else [])]
     for name, folder in missing_vectors(asv, attackers):
-        if asv.protocol.encoder_of(folder)[0]:
+        if asv.protocol.encoder_of(folder, asv.suffixes)[0]:
             continue
         of_set = (f"--tree={arguments.tree}", f"--set={name}", f"--model={folder}")
         if code := run_script("local/kaldi_xvectors.sh", *of_set, *runner):

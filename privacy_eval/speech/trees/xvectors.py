@@ -92,6 +92,8 @@ def make_vectors(
     folder of vectors in the place of an encoder, the `command` makes those, and no others.
     """
     names, folders = vector_sets(asv, attackers), asv.protocol.external_vector_folders
+    needed, tree = asv.trained_encoders(attackers), asv.access.tree
+    untrained = {relative(f.parent, tree): f for f in needed if not f.is_file()}
     shared = {
         f: SharedExtraction(asv, encoder_of(asv, f, cache) or (None if f in folders else encoder))
         for _, f in names
@@ -105,6 +107,10 @@ def make_vectors(
     sets: list[ExtractedSet] = []
     for name, folder in names:
         own = shared[folder]
+        if folder in untrained:
+            missing = MissingInput("encoder", relative(untrained[folder], tree), folder=folder)
+            outcome.missing[f"{folder}/xvect_{name}"] = missing
+            continue
         earlier = None if own.encoder else earlier_extraction(asv, name, folder)
         if earlier is None:
             sets.append(ExtractedSet(name, folder, asv, own))
