@@ -202,9 +202,7 @@ def described(report: Mapping[str, Any], another: str = "") -> str:
     first, last = (epoch["held_out_eer"] for epoch in (epochs[0], epochs[-1]))
     tested = "untested, as there are too few speakers to hold some out"
     if None not in (first, last):
-        tested = (
-            f"EER of {of['speakers']} speakers held out {last:.1%}, before training {first:.1%}"
-        )
+        tested = f"EER of {of['speakers']} speakers held out {last:.1%}, untrained {first:.1%}"
     speech = f"{amount} of anonymized speech, of the same system{another}"
     learnt = f"{LEARNT} {data['speakers']} other speakers, {speech}"
     return f"{learnt}; ECAPA-TDNN of {channels} channels, {number} in {took} on {on}; {tested}"

@@ -132,7 +132,7 @@ def test_an_encoder_of_its_own_attacks_anonymized_speech(tree: Path, stand_in: S
         text = " ".join(record.remarks)
         assert "learnt from 921 other speakers, 364 hours of anonymized speech" in text
         assert "16 channels, 1 epoch in about 2 minutes on a GPU" in text
-        assert "EER of 40 speakers held out 3.4%, before training 31.0%" in text
+        assert "EER of 40 speakers held out 3.4%, untrained 31.0%" in text
         assert "fewer than" in text
 
 
@@ -249,14 +249,13 @@ def test_from_speech_to_the_report(tmp_path: Path) -> None:
     words += ("--stage", 4, "--anonymizer", "mcadams", "--lda-dim", 4)
     words += ("--attackers", "ecapa,ecapa-lda", "--set", "channels=16 epochs=1 batch=16 crop=1")
     words += ("--allow-outside", "true", "--stop-stage")
-    run = ok(run_recipe(tmp_path, *words, 10))
+    run = ok(run_recipe(tmp_path, *words, 8))
     assert "trained encoders: 1 up to date (1 new)" in run.out
     report = json.loads((tree / MODEL / REPORT).read_text())
     assert report["options"]["channels"] == 16 and report["device"] == "cpu"
     results = read_results(tree / "results/results.json").verification
-    assert {r.condition.attacker for r in results} == {"plda", "ecapa", "ecapa-lda"}
-    page = (tree / "results/report.html").read_text()
-    assert "ECAPA-TDNN of 16 channels" in page
+    assert {r.condition.attacker for r in results} == {"ecapa", "ecapa-lda"}
+    assert all("ECAPA-TDNN of 16 channels" in " ".join(r.remarks) for r in results)
     trained = times((tree / MODEL).glob("*.*"))
     ok(run_recipe(tmp_path, *words, 5))
     assert times((tree / MODEL).glob("*.*")) == trained
