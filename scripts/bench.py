@@ -17,6 +17,8 @@
                                        utterances and systems
     scripts/bench.py scale             10^7 and 10^8 trials: text, arrays, Parquet, counts;
                                        2000 tests in a gallery of 10^6
+    scripts/bench.py train             training of encoders, with torch: crops a second against
+                                       bare steps, first step, speech a second
     scripts/bench.py score --quick     smaller sizes
     scripts/bench.py --check           fail where a ratio exceeds the stored one (3 minutes)
 
@@ -73,7 +75,7 @@ OF_ROWS = {
     "models": "models",
     "help": "system",
 }
-OTHERS = ("identification", "similarity", "system", "growth", "scale")
+OTHERS = ("identification", "similarity", "system", "growth", "scale", "train")
 
 
 def main() -> int:
@@ -131,6 +133,10 @@ def measured_group(arguments: argparse.Namespace) -> bool:
         from benchmarks.similarity import similarity
 
         return similarity((arguments.utterances or 5400) // scale, repeats)
+    if group == "train":
+        from benchmarks.train import train
+
+        return train(scale)
     if group == "scale":
         from benchmarks.scale import large_gallery, many_trials
 

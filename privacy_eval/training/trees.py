@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -16,7 +17,7 @@ from ..asv.shared_speech import training_remarks
 from ..cli import parse, parser
 from ..cli.inputs import chosen_attackers, load_asv_systems, log_notes, report_outcome, run_settings
 from ..cli.stages import words_of
-from ..errors import counted
+from ..errors import PrivacyEvalError, counted
 from ..io.files import Inputs, digest, relative
 from ..io.schema import to_plain
 from ..options import fill
@@ -27,6 +28,7 @@ from ..products.freshness import (
     MissingInput,
     Paths,
     Product,
+    Run,
     Source,
     Sources,
 )
@@ -36,7 +38,7 @@ from ..speech.trees.recordings import audio_reader
 from ..stages.access import AsvSystems
 from ..stages.attackers import TRAINING
 from ..wings import provided
-from .options import CHECKPOINT, ENCODER, REPORT, Training, TreeTraining
+from .options import CHECKPOINT, DEFAULT_CHANNELS, ENCODER, REPORT, Training, TreeTraining
 from .verbs import device_of, trained
 
 if TYPE_CHECKING:
@@ -49,6 +51,9 @@ _FILES = (REPORT, ENCODER, CHECKPOINT)
 _WORK = "training_"
 #: The runner of jobs on this machine, which trains one encoder after another.
 _LOCAL = "run_jobs.sh"
+#: Crops a second of 3 s by 512 channels, the power of more channels that divides them, and seconds
+#: to the first: on a GPU such as an H200, and on a core (scripts/bench.py train).
+_ON_GPU, _ON_CORE = (10_200, 1.0, 50), (5, 1.3, 5)
 
 
 def train_encoders(arguments: argparse.Namespace) -> int:
@@ -76,11 +81,16 @@ def train_encoders(arguments: argparse.Namespace) -> int:
             return code
     log_notes(asv.notes)
     run = run_settings(arguments)
-    if arguments.cmd and arguments.cmd.split()[0].endswith(_LOCAL):
+    if run.start_jobs is not None and arguments.cmd.split()[0].endswith(_LOCAL):
         run = replace(run, start_jobs=None)
-    elif arguments.cmd and options.device != "cpu":
-        arguments.cmd += " --gpu 1"
+    if run.start_jobs is not None:
+        arguments.cmd += " --gpu 1" * (options.device != "cpu")
+        encoders = [replace(one, by_job=True) for one in encoders]
     products = [one.product() for one in encoders]
+    if not arguments.job:
+        planned = asv.access.bring_up_to_date(products, Run(dry_run=True))
+        names = {*planned.made}
+        log_notes(one.duration() for one in encoders if one.product().name in names)
     outcome = asv.access.bring_up_to_date(products, run)
     return report_outcome(arguments, outcome, "trained encoders")
 
@@ -96,13 +106,14 @@ def _anonymize(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class _Encoder:
-    """The encoder of a system, in a folder of its own."""
+    """The encoder of a system, in a folder of its own; `by_job`: not trained by this process."""
 
     folder: Path
     suffix: str
     asv: AsvSystems
     options: TreeTraining
     nj: int
+    by_job: bool = False
 
     @property
     def data(self) -> Path:
@@ -159,6 +170,9 @@ class _Encoder:
 
     def make(self, inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
         """Train it, or go on after the last epoch of a killed run with the same sources."""
+        if self.by_job:
+            device_of("cpu")
+            raise PrivacyEvalError("no job has trained it: see train_encoders.*.log")
         device, access = device_of(self.options.device), self.asv.access
         of = to_plain(now.inputs), to_plain(now.options)
         work = self.folder / f"{_WORK}{digest(json.dumps(of, sort_keys=True).encode())[:8]}"
@@ -180,6 +194,23 @@ class _Encoder:
         shutil.rmtree(work / "cache")
         content = {self.folder / name: (work / name).read_bytes() for name in _FILES}
         return Content(content, remarks=tuple(self._remarks(learner)))
+
+    def duration(self) -> str:
+        """Say how long training takes, by what it took elsewhere."""
+        options, number = self.options, len(self.reader.ids)
+        batch, steps = options.batches(number)
+        channels = (options.channels or DEFAULT_CHANNELS) / DEFAULT_CHANNELS
+        crops = options.epochs * steps * batch * options.crop / 3
+
+        def text(speed: float, power: float, begin: float, cores: int = 1) -> str:
+            return duration_text(begin + crops * channels**power / (speed * cores))
+
+        cores = os.cpu_count() or 1
+        on = {"cuda": f"{text(*_ON_GPU)} on a GPU such as an H200"}
+        on["cpu"] = f"{text(*_ON_CORE, cores)} on {counted(cores, 'core')} such as this machine's"
+        told = on.get(options.device) or " or ".join(on.values())
+        name = relative(self.folder, self.asv.access.tree)
+        return f"{name}: to train it on {number} utterances takes {told}"
 
     def _remarks(self, learner: Learner) -> list[str]:
         """Say what it learnt, and what limits that."""

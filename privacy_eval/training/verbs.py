@@ -82,12 +82,13 @@ def trained(
 ) -> Learner:
     """Train an encoder on data folders, and return what it learnt; `leave_out`: recordings that
     are shorter than a crop; `reading`: options of `AudioReader`."""
-    from .learn import Learner
     from .recordings import check_lengths, read_recordings
 
     show = progress()
     recordings = read_recordings(folders, out / "cache", nj, reading, show)
     recordings = check_lengths(recordings, options.longest, leave_out=leave_out)
+    from .learn import Learner
+
     learner = Learner(recordings, options, out, device)
     log(
         f"privacy-eval: {len(learner.classes)} speakers, {recordings.seconds / 3600:.2f} hours; "

@@ -207,6 +207,32 @@ def test_the_others_go_on_without_the_library(tree: Path, monkeypatch: pytest.Mo
     assert [*tree.glob("exp/results*/*/spectrum/scores")] and not [*scores(tree)]
 
 
+def test_it_says_before_how_long_it_takes(tree: Path, stand_in: StandIn) -> None:
+    options = ("--epochs", 10, "--crop", 3, "--device")
+    text = ok(stage(tree, "train-encoders", *options, "cpu")).err
+    assert "train it on 18 utterances takes about" in text and "GPU" not in text.splitlines()[0]
+    # 300 batches of 8 crops at 10,200 crops a second, and 50 s to begin
+    text = ok(stage(tree, "train-encoders", *options, "cuda", "--seed", 1)).err
+    assert "takes under a minute on a GPU" in text
+    again = ok(stage(tree, "train-encoders", *options, "auto", "--seed", 1)).err
+    assert "takes" not in again
+
+
+def test_a_queue_is_asked_for_a_gpu(
+    tree: Path, stand_in: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Training that no job has done is not begun here, where there may be none."""
+    runner = executable(tmp_path / "queue", f'#!/bin/sh\necho "$*" >> {tmp_path}/asked\n')
+    run = refused(stage(tree, "train-encoders", "--nj", 4, "--cmd", f"{runner} --mem 4G"))
+    assert "no job has trained it" in run.err and not stand_in.folders
+    asked = (tmp_path / "asked").read_text()
+    assert asked.startswith("--mem 4G --gpu 1 JOB=1:1 ")
+    refused(stage(tree, "train-encoders", "--cmd", runner, "--device", "cpu"))
+    assert "--gpu" not in (tmp_path / "asked").read_text().splitlines()[1]
+    ok(stage(tree, "train-encoders", "--cmd", "run_jobs.sh"))
+    assert len(stand_in.folders) == 1
+
+
 def test_training_speech_of_a_speaker_of_the_trials(tree: Path, stand_in: StandIn) -> None:
     (speaker, *_) = (tree / "data/speech_enrolls/spk2utt").read_text().split()
     path = tree / "data/speech_train_anon/utt2spk"
@@ -214,6 +240,23 @@ def test_training_speech_of_a_speaker_of_the_trials(tree: Path, stand_in: StandI
     lines_to(path, [f"{u} {speaker if s == 't000' else s}" for u, s in lines])
     refused(stage(tree, 5, attackers="ecapa"), "3 of 18 utterances are of speakers of the trials")
     assert not [*scores(tree)]
+
+
+def test_recordings_that_are_all_shorter_than_a_crop(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trees, "device_of", lambda name: "cpu")
+    run = stage(tree, "train-encoders", "--crop", 9)
+    refused(run, f"{MODEL}: 18 recordings of 18 shorter than a crop of 9 s", "--crop")
+    assert not (tree / MODEL / CHECKPOINT).exists()
+
+
+@needs_torch
+def test_one_speaker_to_train_on(tree: Path) -> None:
+    path = tree / "data/speech_train_anon/utt2spk"
+    lines_to(path, [f"{line.split()[0]} t000" for line in path.read_text().splitlines()])
+    run = stage(tree, "train-encoders", "--crop", 1)
+    refused(run, f"{MODEL}: 1 speaker in the training speech; at least 2 are needed")
 
 
 def test_without_a_name_it_is_not_trained(tree: Path, stand_in: StandIn) -> None:
