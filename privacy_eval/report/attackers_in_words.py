@@ -119,15 +119,21 @@ def _tried(data: ReportData) -> Iterator[str]:
     present = {r.condition.attack_model for r in own_records}
     attacks = [a for a in protocol.attack_models if a.id in present and not a.is_original]
     others, informed = _others(data), dict[str, list[str]]()
+    encoders = dict[tuple[str, ...], None]()
     for r in data.others:
         title = titles.get(r.condition.attacker, r.condition.attacker)
         for remark in r.remarks if r.condition.asv_model == ANONYMIZED else ():
-            _, learnt, text = remark.partition(f": {LEARNT}")
+            system, learnt, text = remark.partition(f": {LEARNT}")
+            text, *trained = text.split("; ")
             of_text = informed.setdefault(f"{LEARNT}{text}", []) if learnt else []
             of_text += [title] * (title not in of_text)
+            encoders |= {(system, *trained): None} if learnt and trained else {}
     by = "; ".join(f"{', '.join(of)} ({text})" for text, of in informed.items())
     if by:
         yield f"Who trains on anonymized speech: {by}."
+    for system, network, *more in encoders:
+        yield f"The encoder that was trained for {system}: {network}."
+        yield from (f"{text[:1].upper()}{text[1:]}." for text in more)
     tried = [titles.get(name, name) for name in others]
     if attacks:
         own = titles.get(protocol.own_attacker, protocol.own_attacker)

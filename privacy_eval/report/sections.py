@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -204,7 +204,7 @@ def provenance_tables(data: ReportData) -> list[Table]:
         "made_rows": [(r, (r.condition.name,)) for r in results.rows],
     }
     tables = (
-        declared_table(entry_of(name), Measurements.of(_made(of, data.evaluations)), {})
+        declared_table(entry_of(name), Measurements.of(_made(of, data.protocol.evaluation)), {})
         for name, of in details.items()
     )
     return [table for table in tables if table is not None]
@@ -212,7 +212,7 @@ def provenance_tables(data: ReportData) -> list[Table]:
 
 def _made(
     records: Iterable[tuple[Record, tuple[object, ...]]],
-    evaluations: Mapping[tuple[str, str], str],
+    evaluation: Callable[[str, str], str],
 ) -> Iterator[Row]:
     """Yield the provenance of records with their details."""
     for number, (record, details) in enumerate(records):
@@ -220,7 +220,7 @@ def _made(
         chosen = options.items() if isinstance(options, Mapping) else ()
         yield {
             "number": number,
-            "system": evaluations[record.condition.system, record.condition.results_folder],
+            "system": evaluation(record.condition.system, record.condition.results_folder),
             **{f"detail_{n}": value for n, value in enumerate(details)},
             "version": str(record.provenance.get("version", "")),
             "inputs": ", ".join(_inputs(record.provenance)),

@@ -231,9 +231,11 @@ def described(report: Mapping[str, Any], another: str = "") -> str:
     channels, number = report["options"]["channels"], counted(len(epochs) - 1, "epoch")
     on = "a GPU" if report["device"] == "cuda" else "a CPU"
     first, last = (epoch["held_out_eer"] for epoch in (epochs[0], epochs[-1]))
-    tested = "untested, as there are too few speakers to hold some out"
+    tested = "there are too few speakers to test it on some"
     if None not in (first, last):
-        tested = f"EER of {of['speakers']} speakers held out {last:.1%}, untrained {first:.1%}"
+        eers = f"EER {100 * last:.1f} %, untrained {100 * first:.1f} %"
+        tested = f"on {of['speakers']} speakers that it did not learn from: {eers}"
     speech = f"{amount} of anonymized speech, of the same system{another}"
     learnt = f"{LEARNT} {data['speakers']} other speakers, {speech}"
-    return f"{learnt}; ECAPA-TDNN of {channels} channels, {number} in {took} on {on}; {tested}"
+    network = f"ECAPA-TDNN of {channels} channels"
+    return f"{learnt}; {network}; training took {took} on {on}, {number}; {tested}"

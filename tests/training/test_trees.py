@@ -117,7 +117,7 @@ def scores(tree: Path) -> Iterator[Path]:
 
 
 def test_an_encoder_of_its_own_attacks_anonymized_speech(tree: Path, stand_in: StandIn) -> None:
-    run = ok(stage(tree, 5, "--channels", 16))
+    run = ok(stage(tree, 5, "--channels", 16, attackers="challenge,ecapa,ecapa-lda"))
     assert "trained encoders: 1 up to date (1 new)" in run.out
     assert not [*tree.glob("exp/asv_anon*"), *tree.glob(f"{MODEL}/training_*/cache")]
     assert {path.parent.name for path in scores(tree)} == {"ecapa", "ecapa-lda"}
@@ -131,9 +131,15 @@ def test_an_encoder_of_its_own_attacks_anonymized_speech(tree: Path, stand_in: S
     for record in found:
         text = " ".join(record.remarks)
         assert "learnt from 921 other speakers, 364 hours of anonymized speech" in text
-        assert "16 channels, 1 epoch in about 2 minutes on a GPU" in text
-        assert "EER of 40 speakers held out 3.4%, untrained 31.0%" in text
+        assert "16 channels; training took about 2 minutes on a GPU, 1 epoch" in text
+        assert "40 speakers that it did not learn from: EER 3.4 %, untrained 31.0 %" in text
         assert "fewer than" in text
+    words = ("--results", tree / "exp/privacy_eval/results.json", "--out", tree / "report.html")
+    ok(cli("report", *words))
+    page = (tree / "report.html").read_text()
+    assert "The encoder that was trained for anon: ECAPA-TDNN of 16 channels." in page
+    assert "Training took about 2 minutes on a GPU, 1 epoch." in page
+    assert "On 40 speakers that it did not learn from" in page
 
 
 def test_what_is_current_is_kept_and_what_is_stale_is_trained(
@@ -161,6 +167,10 @@ def test_scores_follow_their_encoder(tree: Path, stand_in: StandIn) -> None:
     before = times(scores(tree))
     ok(stage(tree, 5, attackers=""))
     assert len(before) == 1 and before.items() <= times(scores(tree)).items()
+    for name in ("privacy-metrics", "collect"):
+        ok(stage(tree, name, attackers=""))
+    results = tree / "exp/privacy_eval/results.json"  # with no score of the challenge's attacker
+    ok(cli("report", "--results", results, "--out", tree / "report.html"))
     note = tree / MODEL / "xvect_speech_enrolls_anon/.xvectors.json"
     extractor = json.loads(note.read_text())["inputs"]["extractor"]
     assert extractor["path"] == CHECKPOINT
