@@ -13,7 +13,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..asv.shared_speech import training_remarks
 from ..cli import parse, parser
 from ..cli.inputs import chosen_attackers, load_asv_systems, log_notes, report_outcome, run_settings
 from ..cli.stages import words_of
@@ -214,6 +213,8 @@ class _Encoder:
 
     def _remarks(self, learner: Learner) -> list[str]:
         """Say what it learnt, and what limits that."""
+        from ..asv.shared_speech import training_remarks
+
         another = " with another seed" * (self.data / COEFFICIENTS).is_file()
         short = len(self.reader.ids) - len(learner.recordings.ids)
         few = training_remarks(learner.classes * 2, self.data.name)  # each speaker with two crops
