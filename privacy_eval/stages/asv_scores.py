@@ -268,7 +268,8 @@ class _Scoring(Scoring):
         own = self.compared()
         if self.training:
             training = self.asv.access.tree / "data" / self.training / "utt2spk"
-            own["training_utt2spk"] = self.asv.access.existing(TRAINING, training)
+            if self.training.endswith(CROPS) or training.is_file():  # else of another program
+                own["training_utt2spk"] = self.asv.access.existing(TRAINING, training)
         return self.asv.sources(model, sets, inputs, own)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
@@ -286,10 +287,11 @@ class _Scoring(Scoring):
         )
         model, learnt = (self.trained_on, self.anon_suffix), list[str]()
         trials = read_trial_list(inputs.load(paths["trials"]))
-        if self.training:
+        if "training_utt2spk" in paths:
             path = paths["training_utt2spk"]
             speaker_of = read_utt2spk(inputs.load(path))
             refuse_shared(path, speaker_of, self.enrollment().members, trials.utterance.used)
+        if self.training:
             learnt = trained_remarks(self.asv, self.attacker, self.anon_suffix)
         if self.training.endswith(CROPS):
             data = self.asv.access.tree / "data" / self.training.removesuffix(CROPS)

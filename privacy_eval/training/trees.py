@@ -74,10 +74,9 @@ def train_encoders(arguments: argparse.Namespace) -> int:
         encoders = [earlier for one in encoders if (earlier := one.earlier()) is not None]
     if not encoders:
         return 0
-    lacking = [one for one in encoders if one.absent()]
+    lacking, code = [one for one in encoders if one.absent()], 0
     if lacking and arguments.anonymizer and not arguments.job:
-        if code := _anonymize(arguments):
-            return code
+        code = _anonymize(arguments)
     log_notes(asv.notes)
     run = run_settings(arguments)
     if run.start_jobs is not None and arguments.cmd.split()[0].endswith(_LOCAL):
@@ -91,7 +90,7 @@ def train_encoders(arguments: argparse.Namespace) -> int:
         names = {*planned.made}
         log_notes(one.duration() for one in encoders if one.product().name in names)
     outcome = asv.access.bring_up_to_date(products, run)
-    return report_outcome(arguments, outcome, "trained encoders")
+    return max(code, report_outcome(arguments, outcome, "trained encoders"))
 
 
 def _anonymize(arguments: argparse.Namespace) -> int:
@@ -99,8 +98,10 @@ def _anonymize(arguments: argparse.Namespace) -> int:
     verb = "stage anonymize"
     words = words_of(arguments.words, parser(verb)._option_string_actions)
     of_stage = parse(verb, words)
-    of_stage.ending = arguments.ending
-    return int(provided("anonymize")(of_stage))
+    of_stage.ending, of_stage.verb = arguments.ending, arguments.verb  # whose failures they are
+    code = int(provided("anonymize")(of_stage))
+    arguments.recorded = bool(code)
+    return code
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,8 @@ class _Encoder:
             return None
         init = stored.inputs.get("init")
         begun = None if init is None else Path(init.path)
-        return replace(self, options=replace(self.options, **stored.options, init=begun))
+        known = {k: v for k, v in stored.options.items() if hasattr(self.options, k)}
+        return replace(self, options=replace(self.options, **known, init=begun))
 
     def absent(self) -> list[MissingInput]:
         if not self.asv.protocol.attacker_training:

@@ -195,6 +195,11 @@ def test_an_encoder_of_another_program_is_kept(tree: Path, stand_in: StandIn) ->
     run = ok(stage(tree, 5))
     assert not stand_in.folders and "1 external" in run.out
     assert "learnt from speech that is not known" in run.err
+    shutil.rmtree(tree / "data/speech_train_anon")  # which the other program had elsewhere
+    ok(stage(tree, "asv-scores", attackers="ecapa"))
+    (note,) = tree.glob("exp/results*/*/ecapa/.privacy_eval.json")
+    assert {*json.loads(note.read_text())["inputs"]} >= {"enrollment", "trials", "extractor"}
+    assert "training_utt2spk" not in note.read_text()
 
 
 def test_the_training_speech_is_anonymized_where_it_is_missing(
