@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from ..io.schema import from_plain, load_json, to_plain
 from ..metrics import VARIANTS
 from ..metrics.detection import Det
 from ..protocol.protocol import protocol_from_dict
-from ..report.figures import folder_digest
-from ..report.tables_and_report import Insert
 from ..results.measurements import PRESENT, RANKS
 from .evaluation import (
     DETECTION_METRICS,
@@ -33,10 +31,6 @@ from .evaluation import (
     ListeningTestCurves,
     detection_metrics,
 )
-
-if TYPE_CHECKING:
-    from ..numbers.report_data import ReportData
-    from ..report.page import Section
 
 FORMAT = "privacy_eval subjective 4"
 
@@ -68,18 +62,6 @@ def listening_files(test: ListeningTest, curves: ListeningTestCurves) -> tuple[b
     text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     of_values = csv_text(test.measurements.compact_csv_rows)
     return file.getvalue(), *(t.encode() for t in (of_values, evaluators_csv(test), text))
-
-
-def listening_insert(folder: Path) -> Insert:
-    """Return the section on a listening test as part of a report, which draws nothing before it is
-    composed."""
-
-    def compose(data: ReportData) -> Section:
-        from .figures import listening_section
-
-        return listening_section(folder, data)
-
-    return Insert((digest(read_bytes(folder / RESULTS)), folder_digest(folder / FIGURES)), compose)
 
 
 def read_listening_test(path: Path) -> tuple[ListeningTest, ListeningTestCurves]:

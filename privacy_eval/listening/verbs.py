@@ -6,18 +6,22 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..choices import FIGURE_FORMATS, MIN_AGREEMENT, MIN_RATINGS, SCALE
 from ..cli.options import Options, log
 from ..errors import PrivacyEvalError
-from ..io.files import digest, relative
+from ..io.files import digest, read_bytes, relative
 from ..options import choice, flag, natural, path, value
 
 if TYPE_CHECKING:
+    from ..numbers.report_data import ReportData
     from ..products.freshness import Product
     from ..protocol.protocol import Protocol
     from ..report.figures.drawing import Drawing
+    from ..report.page import Section
+    from ..report.tables_and_report import Insert
     from ..results.records import Results
     from .evaluation import ListeningTest, ListeningTestCurves
 
@@ -76,6 +80,21 @@ VERBS: dict[str, Options] = {
         },
     },
 }
+
+
+def listening_insert(folder: Path) -> Insert:
+    """Return the section on a listening test as part of a report, which draws nothing before it is
+    composed."""
+    from ..report.figures import folder_digest
+    from ..report.tables_and_report import Insert
+    from .store import FIGURES, RESULTS
+
+    def compose(data: ReportData) -> Section:
+        from .figures import listening_section
+
+        return listening_section(folder, data)
+
+    return Insert((digest(read_bytes(folder / RESULTS)), folder_digest(folder / FIGURES)), compose)
 
 
 def run_listening(arguments: argparse.Namespace) -> int:

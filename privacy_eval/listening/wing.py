@@ -13,5 +13,5 @@ WING = Wing(
         )
     },
     provides={"variances of ratings": f"{_HERE}.evaluation:pilot_variances"},
-    inserts={"listening": f"{_HERE}.store:listening_insert"},
+    inserts={"listening": f"{_HERE}.verbs:listening_insert"},
 )
