@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -159,6 +160,7 @@ class Layout:
         return max(1, *lines, 1)
 
 
+@functools.lru_cache(1 << 14)
 def _width(text: str, bold: bool = False) -> float:
     """Estimate the width of a text in quads."""
     text = _TAGGED.sub(r"\1.", text)

@@ -193,8 +193,9 @@ PRESENT = object()
 
 def metric_of(key: str) -> Metric:
     """Return the entry of a metric, also of rates that are no metric of scores."""
-    for pattern, name in _FAMILIES.items():
-        if key not in METRICS and (found := re.fullmatch(pattern, key)):
+    families = _FAMILIES if key not in METRICS else {}
+    for pattern, name in families.items():
+        if found := re.fullmatch(pattern, key):
             return Metric("scores", "fraction", name.format(found[1]), **_PERCENT)
     return _FURTHER[key] if key in _FURTHER else describe(key)
 
@@ -250,13 +251,17 @@ class Measurements(Printed):
     def of(cls, rows: Iterable[Row]) -> Measurements:
         """Make the table of rows, with the columns that any row has, known ones in their order."""
         rows = list(rows)
-        given = dict.fromkeys(name for row in rows for name in row)
+        given: dict[str, Any] = {}
+        for row in rows:
+            given.update(row)
         names = [n for n in COLUMNS if n in given] + [n for n in given if n not in COLUMNS]
-        columns = {}
-        for name in names:
-            columns[name] = np.empty(len(rows), dtype=object)
-            columns[name][:] = [row.get(name) for row in rows]
-            columns[name].flags.writeable = False
+        columns = {name: np.full(len(rows), None, dtype=object) for name in names}
+        # Most columns are blank in most rows.
+        for number, row in enumerate(rows):
+            for name, value in row.items():
+                columns[name][number] = value
+        for column in columns.values():
+            column.flags.writeable = False
         return cls(columns)
 
     def __len__(self) -> int:
@@ -498,9 +503,10 @@ class Measurements(Printed):
 
     def in_variant(self, variant: str) -> Measurements:
         """Return the rows in a variant; of circumstances with a single variant these."""
-        names = (*CIRCUMSTANCES, *_FURTHER_CIRCUMSTANCES)
-        places = [tuple(row.get(name) for name in names) for row in self]
-        stored = [row.get("variant") for row in self]
+        names = self.columns.keys() & {*CIRCUMSTANCES, *_FURTHER_CIRCUMSTANCES}
+        blank = np.full(len(self), None)
+        stored = self.columns.get("variant", blank)
+        places = list(zip(blank, *(self.columns[name] for name in names), strict=True))
         there = {place for place, of in zip(places, stored, strict=True) if of == variant}
         pairs = zip(places, stored, strict=True)
         return self._where([of == variant or place not in there for place, of in pairs])

@@ -18,6 +18,7 @@ from support import (
     ok,
     rows_record,
     scored,
+    undrawn,
     with_line,
     write,
     write_outputs,
@@ -190,7 +191,10 @@ def unmarked(text: str, key: str, value: float, mark: str) -> list[str]:
 
 @pytest.mark.wing("disclosure")
 @pytest.mark.parametrize("key", CASES)
-def test_outputs_mark_the_same_values(key: str, tmp_path: Path) -> None:
+def test_outputs_mark_the_same_values(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undrawn(monkeypatch)
     results, caveat = made(CASES[key]), CAVEATS[key]
     write_outputs(results, tmp_path)
     source = tmp_path / "results.json"
