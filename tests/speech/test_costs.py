@@ -307,7 +307,7 @@ def test_costs_of_an_unsigned_tree_are_stated_not_measured(
     assert {row["source"] for row in record["rows"]} == {"stated"}
 
 
-def test_a_file_states_costs_in_a_tree_and_a_wrong_one_is_refused(tree: Tree) -> None:
+def test_a_file_states_costs_in_a_tree(tree: Tree) -> None:
     for path in tree.root.rglob(".*seconds"):
         path.unlink()
     file = stated(tree.root / "data/anonymization_cost_anon.yaml")
@@ -315,8 +315,6 @@ def test_a_file_states_costs_in_a_tree_and_a_wrong_one_is_refused(tree: Tree) ->
     assert {r["machine"] for r in rows} == {"a cluster"} and {r["source"] for r in rows} == {
         "stated"
     }
-    stated(file, machine=3)
-    refused(tree.run("costs"), "anonymization_cost_anon.yaml", "machine")
     file.write_text(yaml.safe_dump(to_plain(Costs("m", (Part(2, 0, 1),)))))
     assert "length 0" in ok(tree.run("costs")).err
     file.unlink()
@@ -325,6 +323,30 @@ def test_a_file_states_costs_in_a_tree_and_a_wrong_one_is_refused(tree: Tree) ->
     assert cli("stage", "costs", *where).code == 1
     ok(tree.run("collect", "--allow-missing"))
     assert not read_results(tree.out / "results.json").rows
+
+
+def test_a_faulty_file_of_costs_is_a_remark_and_all_other_numbers_stay(tree: Tree) -> None:
+    def others() -> list[dict[str, str]]:
+        rows = (r for r in csv_rows(tree.out / "results.csv") if not r.get("duration"))
+        return [{name: text for name, text in row.items() if text} for row in rows]
+
+    tree.rows()
+    before = others()
+    damaged = next(tree.root.rglob("wav/.*.seconds"))
+    file = tree.root / "data/anonymization_cost_anon.yaml"
+    for path, content in ((damaged, b"{"), (damaged, b"\xff"), (file, b"machine: 3"), (file, b"")):
+        path.write_bytes(content)
+        run = ok(tree.run("costs"))
+        assert "costs left out: data/" in run.err and path.name in run.err
+        assert {row["source"] for row in tree.rows()} == {"measured"}
+        assert others() == before and not (tree.out / "failed").exists()
+    results = read_results(tree.out / "results.json")
+    (record,) = (r for r in results.rows if r.remarks)
+    assert "2 files of costs left out" in record.remarks[0]
+    assert str(tree.root) not in record.remarks[0]
+    for path in tree.root.rglob("wav/.*.seconds"):
+        path.unlink()
+    assert not tree.rows() and others() == before
 
 
 def test_anonymized_speech_from_elsewhere_brings_its_file(tree: Tree, tmp_path: Path) -> None:

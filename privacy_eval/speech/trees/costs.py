@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from ...errors import PrivacyEvalError, printable
+from ...errors import PrivacyEvalError, counted, printable
 from ...io.files import Inputs, digest, paths_outside, read_text, write_text
 from ...io.names import check_name
 from ...io.schema import SPARSE, from_plain, parse_json
@@ -45,7 +45,7 @@ _HOUR = 3600.0
 #: Units of `ru_maxrss` in a MiB; macOS has bytes.
 _KIB = 2.0**20 if sys.platform == "darwin" else 2.0**10
 _LONGEST_TEXT, _MOST = 200, 1e12
-_REVISION = 1
+_REVISION = 2
 
 
 @dataclass(frozen=True)
@@ -231,17 +231,24 @@ class _Record(Recorded):
         return {"stated costs": self.stated} if self.stated.is_file() else {}
 
     def make(self, inputs: Inputs, paths: Paths, made_of: Fingerprint) -> Content:
-        """Add up all costs by machine."""
-        groups = defaultdict[tuple[str, str], list[Costs]](list)
-        for path, is_own in (*self.left.items(), *((path, False) for path in paths.values())):
-            costs = read_costs(path)
+        """Add up all costs by machine. A faulty file is left out: no other number needs it."""
+        groups, faults = defaultdict[tuple[str, str], list[Costs]](list), list[str]()
+        for path, is_own in (*((path, False) for path in paths.values()), *self.left.items()):
+            try:
+                costs = read_costs(path)
+            except PrivacyEvalError as error:
+                faults.append(str(error).replace(f"{self.asv.access.tree}/", ""))
+                continue
             groups["measured" if is_own else "stated", costs.machine].append(costs)
         every = sorted(groups.items())
         rows = [r for (source, m), of in every for r in cost_rows(of, source=source, machine=m)]
         empty = any(r["metric"] == "speech_hours" and not r["value"] for r in rows)
-        remark = f"{self.condition.system}: recordings of length 0: no real-time factor"
-        record = self.record_of("rows", rows, made_of)
-        return Content({self.path: record_text(record)}, remarks=(remark,) * empty)
+        said = ["recordings of length 0: no real-time factor"] * empty
+        if faults:
+            said.append(f"{counted(len(faults), 'file')} of costs left out: {faults[0]}")
+        remarks = tuple(f"{self.condition.system}: {text}" for text in said)
+        record = self.record_of("rows", rows, made_of, remarks=remarks)
+        return Content({self.path: record_text(record)}, remarks=remarks)
 
 
 def plan_costs(experiment: Experiment, options: object = None) -> Iterator[Product]:
