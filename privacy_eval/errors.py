@@ -39,6 +39,10 @@ class UsageError(PrivacyEvalError):
     """An option names what does not exist: exit code 2."""
 
 
+class ContradictionError(PrivacyEvalError):
+    """Numbers of one file cannot hold together."""
+
+
 class ChangedError(PrivacyEvalError):
     """A file changed while it was read."""
 
@@ -79,7 +83,7 @@ def check_values(checks: Mapping[str, bool]) -> None:
 
 
 @contextmanager
-def located(where: object) -> Iterator[None]:
+def located(where: object, kind: type[PrivacyEvalError] = PrivacyEvalError) -> Iterator[None]:
     """Begin the message of an error with where it is: a file, or a part of it.
 
     Examples
@@ -95,7 +99,7 @@ def located(where: object) -> Iterator[None]:
     except MissingLibraryError:
         raise
     except PrivacyEvalError as error:
-        raise PrivacyEvalError(f"{where}: {error}") from error
+        raise kind(f"{where}: {error}") from error
 
 
 def missing_library(what: str, package: str, why: object = "") -> MissingLibraryError:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 
-from ..errors import PrivacyEvalError, located, printable
+from ..errors import ContradictionError, PrivacyEvalError, located, printable
 from ..io.schema import from_plain, load_json, to_plain
 from ..io.user_metrics import check_descriptions
 from ..metrics import METRICS, MetricDescription
@@ -85,6 +85,7 @@ def read_results(path: str | os.PathLike[str]) -> Results:
     check_protocol(results.protocol, f"{path}: protocol")
     with located(path):
         check_descriptions(results.described, "metrics")
+    with located(path, ContradictionError):
         results.check()
     if results.confirmed:
         results = replace(results, confirmed=confirmed_days(path))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FILES = "folder that the paths in results.json are relative to; default: its own, or one above"
 _AGAINST = "compare with these results instead: what changed beyond noise"
 _FAIL = "exit 1 if a number changed beyond noise, for continuous integration"
-_DELETE = "delete vectors, models and caches, after they were listed; nothing else is deleted"
+_DELETE = "delete vectors, models and caches, after they were listed; `verify` then lacks them"
 
 VERBS: dict[str, Options] = {
     "verify": {

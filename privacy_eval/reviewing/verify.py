@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..choices import MOST_REPLICATES
-from ..errors import PrivacyEvalError, abbreviate, counted, printable
+from ..errors import ContradictionError, PrivacyEvalError, abbreviate, counted, printable
 from ..io.files import paths_outside
 from ..io.schema import from_plain, to_plain
 from ..products.freshness import Product, Run, bring_up_to_date
@@ -28,6 +28,7 @@ from ..results.measurements import CIRCUMSTANCES, FURTHER, LEFT_OUT, metric_of
 from ..results.record_files import read_record
 from ..results.records import KINDS, Record, Results
 from ..results.rows import rows_of
+from ..results.speaker_numbers import KEY, numbered
 from ..stages.access import EXTRACTOR_ROLE, AsvSystems, Experiment, TreeAccess, systems_under_test
 from ..stages.attackers import ENROLLED_WORDS, RECOGNIZED, SPOKEN
 from ..stages.collect import collect
@@ -55,8 +56,10 @@ _WITHOUT_PLAN = {
     "measures": "measures of speech",
     "audio": "audits of recordings",
     "utility": "imported utility",
-    "rows": "numbers of other wings",
+    "rows": "costs, or numbers of other wings",
 }
+#: Metrics that need recordings, which the folder may lack.
+_OF_RECORDINGS = {"seconds": "durations of recordings outside the folder"}
 
 #: What a number is of, and its value: kind, record name and circumstances.
 Key = tuple[Any, ...]
@@ -169,12 +172,18 @@ def verify(path: Path, files: Path | None = None, run: Run = Run()) -> Verified:
         As `read_results`; no such folder.
     """
     path = next((path / n for n in _IN_FOLDERS if (path / n).is_file()), path)
-    results = read_results(path)
+    try:
+        results = read_results(path)
+    except ContradictionError as error:
+        said = "the file contradicts itself, so none of its numbers was compared"
+        raise PrivacyEvalError(f"{error}; {said}") from error
     if files is not None and not files.is_dir():
         raise PrivacyEvalError(f"{files}: no such folder (--files)")
     tree = files or _tree_of(path, results)
     with tempfile.TemporaryDirectory() as folder:
         again, failed, left_out = _recompute(results, tree, Path(folder), run)
+    if results.speaker_key and (path.parent / KEY).is_file():  # of who asks for it
+        again = numbered(again, path.parent, keep=False)
     made = {(r.kind, r.condition): r for r in again.records()}
     wrong = dict[str, str]()
     for record in results.records():
@@ -183,11 +192,13 @@ def verify(path: Path, files: Path | None = None, run: Run = Run()) -> Verified:
     for key, (record, row) in _numbers(results):
         of_speaker = "speaker" in row or row["metric"].startswith("fact speakers ")
         state, why = _why_not(record, failed, wrong)
-        if state == NOT_CHECKED and results.speaker_key and of_speaker:  # in another order
+        is_other = of_speaker and results.speaker_key != again.speaker_key  # in another order
+        if state == NOT_CHECKED and is_other:
             numbers.append(Number(record.kind, row, state, why="of numbered speakers"))
         elif key in computed and state != MISSING:
             numbers.append(_compared(record, row, computed[key][1]))
         else:
+            why = why if state != NOT_CHECKED else _OF_RECORDINGS.get(row["metric"], why)
             numbers.append(Number(record.kind, row, state, why=why))
     states = {printable(name): state for name, state in wrong.items()}
     return Verified(numbers, states, tuple(map(printable, left_out)))

@@ -148,6 +148,14 @@ def test_results_that_name_no_file_are_not_checked(tmp_path: Path) -> None:
     assert "none of" in run.out and "name no file" in run.out
 
 
+def test_results_that_contradict_themselves_are_told_so(tree: Path) -> None:
+    def above_its_metric(plain: dict[str, Any]) -> None:
+        row(plain, "verification", "cllr")["value"] = 0.0
+
+    edit(tree, above_its_metric)
+    refused(of(tree), "cllr_min", "above cllr 0", "contradicts itself", "compared")
+
+
 def test_other_formats_are_refused(tree: Path) -> None:
     refused(of(tree, "--files", tree / "none"), "none", "no such folder")
     edit(tree, lambda plain: plain.update(format="privacy_eval results 5"))
@@ -164,9 +172,18 @@ def test_vectors_of_another_encoder_are_told(tree: Path) -> None:
     assert run.code == 1 and "cannot be computed" in run.out and "dimension" in run.out
 
 
-def test_numbered_speakers_are_not_checked(tmp_path: Path) -> None:
-    run = ok(of(make(tmp_path)))
-    assert "of numbered speakers" in run.out and "differ" not in run.out
+def test_numbered_speakers_are_checked_by_who_has_the_key(tmp_path: Path) -> None:
+    tree = make(tmp_path)
+    before = snapshot(tree)
+    assert json.loads(ok(of(tree, "--format", "json")).out)["sentence"].startswith("all ")
+    assert snapshot(tree) == before
+    key = tree / "results/speaker_key.json"
+    other = json.loads(key.read_text()) | {"id": "of others"}
+    key.write_text(json.dumps(other))
+    for _ in range(2):
+        run = ok(of(tree))
+        assert "of numbered speakers" in run.out and "differ" not in run.out
+        key.unlink(missing_ok=True)
 
 
 def test_scores_that_results_leave_out_are_named(tree: Path) -> None:
