@@ -31,7 +31,7 @@ _RANK_BY = "metric of the ranking, named as in results.csv (default: eer)"
 _ATTACK_MODEL = "attack model of the ranking; default: the one that the protocol averages"
 _STATEMENT = "one or two pages for a data protection impact assessment instead (.html or .md)"
 _EVIDENCE = "with --statement: JSON of attributes, identification --sentences or metrics --by"
-_PUBLIC = "a report to publish, without the folders and paths that results were made from"
+_PUBLIC = "without paths, speakers are S1 to Sn, as in speaker_key.json, written beside the results"
 _DATE = "line below the title, such as the date of the results"
 
 

@@ -67,7 +67,17 @@ def worst_text(worst: Row, data: ReportData) -> str:
     return (
         f"Least protected {who} ({set_title(data, record.condition)}). The {attack} attacker names "
         f"{whom} in {tests}. The search is among {worst['gallery']} people{chosen}"
+        f"{also_instead(worst)}"
     )
+
+
+def also_instead(worst: Row) -> str:
+    """Say that the person who is identified most often is named for others, too, after a sentence
+    without its full stop; "" if not."""
+    if (row := worst["instead"]) is None:
+        return ""
+    whom = "this person" if worst["tied"] == 1 else "one of them"
+    return f". Others are taken for {whom} in {tests_of(row)}, so a match is weak evidence"
 
 
 def identification_sentences(found: Rates) -> list[str]:

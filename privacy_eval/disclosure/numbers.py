@@ -224,7 +224,9 @@ def worst_protected(records: Iterable[Record]) -> Row | None:
     mapping or None
         A row of the speaker, with its interval over tests, and `chance`; `tied`, the number of
         speakers of its `record` with this rate; `among`, that of all rates that the highest was
-        chosen from; and `alike`, whether all of them are this rate.
+        chosen from; `alike`, whether all of them are this rate; and `instead`, the row of how often
+        others are taken for one of the tied, None unless a test
+        finds that more often than by guessing.
     """
     attacks = (r for r in records if not r.condition.is_original)
     speakers = [(s, r) for r in attacks for s in speakers_of(r)]
@@ -233,6 +235,9 @@ def worst_protected(records: Iterable[Record]) -> Row | None:
     above = ((s.linkage - speakers_chance(r), -s.n_tests) for s, r in speakers)
     _, (worst, record) = max(zip(above, speakers, strict=True), key=lambda pair: pair[0])
     low, high = wilson_interval(worst.linkage, worst.n_tests)
+    tied = [s.speaker for s in speakers_of(record) if s.linkage == worst.linkage]
+    named = record.measurements.select(metric="named_instead", speaker=tuple(tied))
+    instead = (r for r in named if r["value"] > 1 / r["gallery"] and r.get("p", 1) < 1 - LEVEL)
     return {
         "speaker": worst.speaker,
         "value": worst.linkage,
@@ -243,7 +248,8 @@ def worst_protected(records: Iterable[Record]) -> Row | None:
         "gallery": speakers_size(record),
         "mixed": is_mixed(record),
         "record": record,
-        "tied": sum(s.linkage == worst.linkage for s in speakers_of(record)),
+        "tied": len(tied),
+        "instead": next(instead, None),
         "among": len(speakers),
         "alike": all(s.linkage == worst.linkage for s, _ in speakers),
     }

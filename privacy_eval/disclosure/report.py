@@ -257,7 +257,9 @@ class Disclosed(Rates):
             if rates := [self.identified[p] for p in places if p in self.identified]:
                 most[system] = max(rates, key=lambda row: row["value"])
             if (worst := self.worst_protected[system]) is not None:
-                least[system] = f"{worst['speaker']}: {tests_of(worst).removesuffix(' of tests')}"
+                also = ", also for others" * (worst["instead"] is not None)
+                rate = tests_of(worst).removesuffix(" of tests")
+                least[system] = f"{worst['speaker']}: {rate}{also}"
         sizes = {row["gallery"] for row in most.values()}
         head = "Named in a group"
         if len(sizes) == 1:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..choices import LEAST_SPEAKERS, LEVEL
+from ..choices import LEVEL
 from ..errors import counted, enumerated
 from ..metrics import NO_WIDTH, describe
 from ..metrics.caveats import marked_text
@@ -28,7 +28,7 @@ from ..results.records import Record
 from ..version import __version__
 from .evidence import ComparedGroups, InferredAttribute, SpeechAmount
 from .groups_in_words import group_columns, privacy_sentences
-from .in_words import basis_text, group_text, instead_text
+from .in_words import also_instead, basis_text, group_text, instead_text
 from .linkage import singling_out_chance
 from .numbers import inferred_attributes, percent, rate_of, speech_amounts, tests_of
 
@@ -199,10 +199,10 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
             f"{percent(of.uar)} on anonymized speech. On unprotected speech it is "
             f"{percent(of.original)}."
         )
-    if (speakers := data.most_speakers) is not None and speakers <= LEAST_SPEAKERS:
+    if data.has_few_speakers:
         yield (
-            f"A test set has at most {speakers} speakers. They can show a risk, but not that there "
-            "is none."
+            f"A test set has at most {data.most_speakers} speakers. They can show a risk, but not "
+            "that there is none."
         )
     for model in not_evaluated_attacks(data):
         yield f"Not tried: an attacker who {_knowledge(model)}. This one may find more."
@@ -238,7 +238,7 @@ def _worst(data: ReportData, system: str, average: float) -> Iterator[str]:
     yield (
         f"{system}: the least protected {who} named in {tests_of(worst)}{alike}. The search is in "
         f"{group}. It is the worst of {worst['among']} results, one for each person and attacker, "
-        "so partly by chance."
+        f"so partly by chance{also_instead(worst)}."
     )
 
 
@@ -253,11 +253,14 @@ def _errors(data: ReportData, system: str) -> Iterator[str]:
     if tried is not None and tried.lowest is not None:
         lowest = tried.lowest
         best = f"the best of {len(tried.compared)} attackers ({lowest['phrase']})"
-    original = data.original_eer["printed"]
-    without = f" in {original} % with unprotected speech, and" if original else ""
+    theirs = lowest.get("original") or data.original_eer
+    who, original = "It", theirs["printed"]
+    if not original:  # this attacker was not tried on original speech
+        who, original = "The protocol's own attacker", data.original_eer["printed"]
+    without = f"{who} errs in {original} % with unprotected speech. " * bool(original)
     yield (
         f"{system}: is a recording of a given person? {best[:1].upper()}{best[1:]} errs in "
-        f"{lowest['printed']} % of cases. It errs{without} by guessing in 50 %."
+        f"{lowest['printed']} % of cases. {without}Guessing errs in 50 %."
     )
 
 
@@ -326,6 +329,7 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
             group = group_text(worst["gallery"], mixed=worst["mixed"])
             how = f"The least protected person is found in {group} ({system})"
             found = f"{tests_of(worst)} ({rate_of(worst)}); guessing: {100 * worst['chance']:.3g} %"
+            found += also_instead(worst)
             yield "linkability", how, found
     for system, row in data.disclosed.named_for_others.items():
         how = f"How often others are taken for the same one of {row['gallery']} people ({system})"

@@ -40,15 +40,16 @@ class Publication:
     date: str = ""
     sentence: str = ""
 
-    def data(self, data: ReportData) -> ReportData:
-        """Return the data that the report shows."""
+    def data(self, data: ReportData, *, keep_key: bool = True) -> ReportData:
+        """Return the data that the report shows; `keep_key`: who S1 to Sn are is written beside the
+        results, as the report names them."""
         if not self.public:
             return data
         from ..results.speaker_numbers import numbered
 
         whole = replace(data.results, verification=(*data.results.verification, *data.others))
         if not whole.speaker_key and data.sources.paths:
-            whole = numbered(whole, data.sources.paths[0].parent)
+            whole = numbered(whole, data.sources.paths[0].parent, keep=keep_key)
         whole = _without_paths(whole)
         others = tuple(r for r in whole.verification if not r.condition.is_by_challenge)
         return replace(data, results=whole.by_challenge(), others=others)

@@ -52,11 +52,13 @@ def _ordered(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [*whole, *(row for s in sorted(of_speakers, key=order) for row in of_speakers[s])]
 
 
-def numbered(results: Results, folder: Path, others: Iterable[str] = ()) -> Results:
+def numbered(
+    results: Results, folder: Path, others: Iterable[str] = (), *, keep: bool = True
+) -> Results:
     """Return results whose speakers are S1, S2, ..., by the key in a folder, which gets the names
     that it lacks in a random order, as an order by name or a digest would tell something.
 
-    `others`: names that are in texts only.
+    `others`: names that are in texts only; `keep`: whether the key is written.
 
     Raises
     ------
@@ -74,7 +76,7 @@ def numbered(results: Results, folder: Path, others: Iterable[str] = ()) -> Resu
         new = sorted({*group} - number_of.keys())
         secrets.SystemRandom().shuffle(new)
         number_of |= {name: f"S{n}" for n, name in enumerate(new, len(number_of) + 1)}
-    if len(number_of) > len(key.speakers):
+    if keep and len(number_of) > len(key.speakers):
         key = _Key(key.id, {number: name for name, number in number_of.items()})
         text = json.dumps(to_plain(key), indent=1, ensure_ascii=False)
         write_text(path, f"{text}\n", mode=0o600)

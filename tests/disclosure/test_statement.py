@@ -112,13 +112,65 @@ def test_the_summary_names_the_attack_that_finds_most() -> None:
     assert "trains on processed speech" in untried
     assert any(item.startswith("Semi-informed") for item in parts[NOT_TESTED].items)
     assert re.search(r"before comparing errs in \d+\.\d\d % of cases", errs)
-    assert "by guessing in 50 %" in errs
+    assert "Guessing errs in 50 %" in errs
     assert "singling out" in missing and "inference" in missing
     criteria = [
         row[0]
         for row in parts["The three criteria of Opinion 05/2014 on anonymization (WP 216)"].rows
     ]
     assert criteria.count("linkability") == 5 and "linkage" not in criteria
+
+
+@pytest.mark.parametrize("on_original", [True, False])
+def test_the_same_attacker_is_compared_on_original_speech(on_original: bool) -> None:
+    """The strongest attacker errs in 1 %, in 2 % of original speech if it tried that."""
+    results = imported(B1, system="B1")
+    others = [
+        scored(
+            r,
+            condition=replace(r.condition, attacker="words"),
+            metrics={v: {"eer": 0.02 if r.condition.is_original else 0.01} for v in r.by_variant()},
+        )
+        for r in results.verification
+        if r.condition.split == "test"
+        and r.condition.attack_model in ("ignorant", *["original"] * on_original)
+    ]
+    data = ReportData(results, cells_from_results(results), others=tuple(others))
+    (errs,) = (i for i in statement_parts(data, Evidence())[0].items if "given person?" in i)
+    own = f"protocol's own attacker errs in {data.original_eer['printed']} %"
+    assert "errs in 1.00 % of cases" in errs
+    assert ("It errs in 2.00 % with unprotected" in errs) == on_original
+    assert (own in errs) == (not on_original)
+
+
+@pytest.mark.parametrize(
+    ("value", "p", "also"), [(0.9, 0.002, True), (0.9, 0.2, False), (0.01, 0.002, False)]
+)
+def test_that_the_least_protected_is_named_for_everybody_is_said_beside(
+    value: float, p: float, also: bool
+) -> None:
+    results = imported(B1, system="B1")
+    place = ("libri", "test", "f", "ignorant")
+    (condition,) = (
+        c
+        for c in (r.condition for r in results.verification)
+        if (c.data_set, c.split, c.gender, c.attack_model) == place
+    )
+    instead = {"metric": "named_instead", "gallery": 5, "rank": 1, "n_tests": 100}
+    instead |= {"speaker": "a", "value": value, "n_speakers": 4, "p": p}
+    speakers = (SpeakerLinkage("a", 7, 1.0, 1.0, 1.0), SpeakerLinkage("b", 9, 0.5, 0.5, 0.5))
+    rates = Galleries(
+        condition, (2, 5), (0.9, 0.5), speakers_size=5, speakers=speakers, instead=(instead,)
+    )
+    results = replace(results, identification=(rates.record,))
+    data = ReportData(results, cells_from_results(results))
+    said = "Others are taken for this person in 90 % of tests"
+    parts = statement_parts(data, Evidence())
+    (worst,) = (item for item in parts[0].items if "least protected" in item)
+    (row,) = (row[2] for part in parts for row in part.rows if "least protected" in row[1])
+    assert [said in text for text in (worst, row, data.disclosed.worst("B1"))] == [also] * 3
+    (cell,) = (of["B1"] for title, of in data.disclosed.columns().items() if "Least" in title)
+    assert cell.endswith("also for others") == also
 
 
 def test_evidence_of_other_verbs(results: Path, tmp_path: Path) -> None:
@@ -227,6 +279,15 @@ def test_options_that_do_not_go_together(results: Path, tmp_path: Path) -> None:
     assert (run.code, ".html or .md" in run.err) == (2, True)
     evidence = ("--evidence", results, "--out", tmp_path / "r.html")
     assert cli("report", "--results", results, *evidence).code == 2
+
+
+def test_only_a_public_report_writes_who_the_speakers_are(results: Path, tmp_path: Path) -> None:
+    copy = write(tmp_path / "results.json", results.read_text())
+    statement(copy, tmp_path / "s.md")
+    assert {path.name for path in tmp_path.iterdir()} == {"results.json", "s.md"}
+    given = ("--results", copy, "--out", tmp_path / "report.html")
+    ok(cli("report", "--public", *given))
+    assert (tmp_path / "speaker_key.json").is_file()
 
 
 def test_many_systems_need_a_choice(tmp_path: Path) -> None:
