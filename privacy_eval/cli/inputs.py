@@ -303,14 +303,13 @@ def report_outcome(arguments: argparse.Namespace, outcome: Outcome, what: str) -
 def what_there_is(arguments: argparse.Namespace, outcome: Outcome, what: str) -> str:
     """Say how many products there are, and what is missing; "" where there could be none."""
     made = len(outcome.made)
-    known = made and not vars(arguments).get("after_jobs")  # what jobs made is current by now
     kinds = dict.fromkeys(error.kind for error in outcome.missing.values())
     why = [f"no {kind}" for kind in kinds]
     why += ["stage 0 says how to get them"] * any(kind in INPUTS for kind in kinds)
     there = made + len(outcome.current)
     number = there + sum(map(len, (outcome.kept, outcome.missing, outcome.failed)))
     counts = {
-        f"up to date{f' ({made} new)' * bool(known)}": there,
+        f"up to date{f' ({made} new)' * bool(made)}": there,
         "external": len(outcome.kept),
         f"of {number} missing ({'; '.join(why)})": len(outcome.missing),
         f"of {number} failed (see above)": len(outcome.failed),

@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,8 +48,14 @@ class Jobs:
             self.killed = self._run(n_products)
         return self.killed
 
+    @property
+    def began(self) -> int:
+        """When the first jobs of the verb began, ns; 0 if none had to."""
+        return int(vars(self.arguments).get("jobs_began", 0))
+
     def _run(self, n_products: int) -> bool:
         arguments = self.arguments
+        arguments.jobs_began = self.began or time.time_ns()
         log_dir = arguments.log_dir or output_folder(arguments) / "log"
         number = min(arguments.nj, n_products)
         options = [f"--log-dir={log_dir}", f"--cmd={arguments.cmd}", f"--nj={number}"]
@@ -60,7 +67,6 @@ class Jobs:
             raise SystemExit(code)
         if killed:  # other failures in a job occur again here
             log("privacy-eval: jobs were killed: doing what they left, one by one")
-        arguments.after_jobs = True
         return killed
 
 

@@ -528,7 +528,7 @@ def bring_up_to_date(
         current = _all_current(products, inputs, allow_missing, run.progress)
         if current is not None:
             outcome.add(current)
-            return outcome
+            return _with_those_of_jobs(outcome, products, run)
         run = replace(run, isolated=run.start_jobs(len(products)))
         for product in products:
             inputs.forget(product.note.parent)
@@ -539,6 +539,16 @@ def bring_up_to_date(
         outcome.add(one)
         if run.progress is not None:
             run.progress(done, len(products), products[done - 1].name)
+    return _with_those_of_jobs(outcome, products, run)
+
+
+def _with_those_of_jobs(outcome: Outcome, products: Iterable[Product], run: Run) -> Outcome:
+    """Count as made what jobs of this run have made, perhaps for an earlier call."""
+    if began := getattr(run.start_jobs, "began", 0):
+        noted = {p.name: p.note for p in products if p.name in outcome.current}
+        new = [n for n in outcome.current if noted[n].stat().st_mtime_ns >= began]
+        outcome.made += new
+        outcome.current = [name for name in outcome.current if name not in {*new}]
     return outcome
 
 

@@ -308,10 +308,11 @@ def test_jobs_make_everything_and_the_verb_tells_what_is_there(cluster: Cluster)
     run = cluster.run("asv-scores")
     assert (run.code, run.out.splitlines()[-1]) == (
         0,
-        "score files: 3 up to date",
+        "score files: 3 up to date (3 new)",
     ), run.err
     metrics = cluster.run("privacy-metrics", "--out", "my out", "--log-dir", cluster.folder / "l")
-    assert (metrics.code, metrics.out) == (0, "evaluated trial conditions: 3 up to date\n")
+    told = "evaluated trial conditions: 3 up to date (3 new)\n"
+    assert (metrics.code, metrics.out) == (0, told)
     assert [line.split()[-2:] for line in cluster.calls.read_text().splitlines()] == [
         ["asv_scores.JOB_N.log", "asv-scores"],
         ["privacy_metrics.JOB_N.log", "privacy-metrics"],

@@ -74,8 +74,8 @@ def evaluated(tree: Path) -> Path:
     """The tree after a run without the stages that draw, which take most of the time: the
     README's test runs them."""
     run = ok(recipe(tree, "--stage", 5, "--stop-stage", 9))
-    assert "score files: 48 up to date\n" in run.out
-    assert "voice similarities: 12 up to date; " in run.out
+    assert "score files: 48 up to date (48 new)" in run.out
+    assert "voice similarities: 12 up to date (12 new); " in run.out
     assert run.err.rstrip().endswith("Done")
     return tree
 
@@ -122,7 +122,7 @@ def test_scores_are_the_same_in_a_chosen_results_folder(evaluated: Path, tmp_pat
     """Asked for before it is there."""
     options = ("--stage", 5, "--stop-stage", 5, "--nj", 1, "--out", tmp_path)
     run = ok(recipe(evaluated, *options, "--results", "exp/results-mine"))
-    assert "score files: 48 up to date\n" in run.out
+    assert "score files: 48 up to date (48 new)" in run.out
     one, two = (snapshot(evaluated / "exp" / f"results-{name}") for name in ("anon", "mine"))
     assert one == two
 

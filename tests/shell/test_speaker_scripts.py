@@ -317,7 +317,7 @@ def test_blanks_in_a_path_are_refused(kaldi: Kaldi) -> None:
 def test_stage_5_extracts_what_is_missing_and_scores(kaldi: Kaldi) -> None:
     run = ok(kaldi.recipe(nj=2))
     assert kaldi.called() == ONE_SET * 4
-    assert "score files: 3 up to date" in run.out
+    assert "score files: 3 up to date (3 new)" in run.out
     assert all(p.is_file() for p in kaldi.tree.all_scores.values())
     now = snapshot(kaldi.root)
     vectors = {n: c for n, c in kaldi.expected.items() if n.startswith(f"{MODEL}/xvect_")}
@@ -330,7 +330,7 @@ def test_stage_5_extracts_what_is_missing_and_scores(kaldi: Kaldi) -> None:
     (kaldi.root / f"data/{TRIALS}_anon/name").write_text("other")
     run = ok(kaldi.recipe())
     assert kaldi.called() == ONE_SET * 5
-    assert "score files: 3 up to date" in run.out
+    assert "score files: 3 up to date (2 new)" in run.out
     log = (kaldi.root / "exp/privacy_eval/log/asv_scores.1.log").read_text()
     assert "score files: 3 up to date (2 new)" in log
     assert times(before) == before
