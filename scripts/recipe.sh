@@ -61,6 +61,7 @@ check_options() {
 attack_by_encoder() {
     local id base=$conf extended
     id=$(basename -- "$encoder" .onnx)
+    id=${id%.ckpt}
     if [ -f "$encoder" ]; then encoder=$(readlink -f -- "$encoder"); fi
     if [ -f "$front_end" ]; then front_end=$(readlink -f -- "$front_end"); fi
     if [ -f "$(in_tree "$conf")" ]; then base=$(readlink -f -- "$(in_tree "$conf")"); fi

@@ -135,7 +135,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             end_with(ending)
         return code
     except PrivacyEvalError as error:
-        log(f"privacy-eval: {error}")
+        text = f"{error} {error.__cause__}"
+        lost = ".scp:" in text and "no such file" in text.lower()
+        lost = lost and vars(arguments).get("scp_base", "") is None
+        hint = "; relative paths in an scp file: --scp-base names their folder" * lost
+        log(f"privacy-eval: {error}{hint}")
         if isinstance(error, UsageError):
             return 2
         in_jobs = vars(arguments).get("job") or vars(arguments).get("isolate")

@@ -74,19 +74,19 @@ def encoder_vectors(arguments: argparse.Namespace, reader: AudioReader) -> Extra
 
     choice = EncoderChoice(arguments.encoder, arguments.front_end, arguments.cache)
     encoder = choice.load()
-    refused: list[str] = []
+    refused: dict[str, PrivacyEvalError] = {}
 
     def refuse(name: str, error: PrivacyEvalError) -> None:
         log(f"privacy-eval: no vector: {error}")
-        refused.append(name)
+        refused[name] = error
 
     def vectors() -> Iterator[tuple[str, NDArray[np.float32] | None]]:
         yield from encode_utterances(encoder, reader, refused=refuse)
         if refused and not arguments.allow_missing and arguments.crop is None:
             raise PrivacyEvalError(
                 f"{arguments.data}: {counted(len(refused), 'utterance')} without a vector: "
-                f"{abbreviate(refused)} (--allow-missing leaves them out); nothing written"
-            )
+                f"{abbreviate([*refused])} (--allow-missing leaves them out); nothing written"
+            ) from next(iter(refused.values()))
 
     return choice.identity(encoder.sha256), vectors()
 

@@ -213,7 +213,7 @@ def _next(arguments: argparse.Namespace, is_outside: bool) -> list[str]:
         f"{command_too * (EXTRACTOR_FILES[0] in missing)} (docs/extractors.md)",
         f"  asv_models: [{{trained_on: original, folder: {MODEL}, backend: cosine}}]",
         f"  attackers: [{own_entry('cosine')}]",
-        "or begin again with --encoders ge2e, whose vectors need nothing trained",
+        "or begin again with --encoders ge2e or FILE.ckpt, whose vectors need nothing trained",
     )
     return [*(advice if missing else ()), f"Next: {shlex.join(command)}"]
 

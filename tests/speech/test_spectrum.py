@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from support import ATTACKERS, ROOT, cli, lines_to, needs_attackers, ok, refused
+from support import ATTACKERS, ROOT, cli, lines_to, needs_attackers, ok, refused, write
 
 from privacy_eval.choices import ENCODERS, PINNED_ENCODERS
 from privacy_eval.errors import PrivacyEvalError
@@ -130,3 +130,13 @@ def test_vectors_of_crops(data: Path) -> None:
     assert vectors.ids == ("a-c0", "a-c1")
     assert "sa" in (out / "spk_xvector.scp").read_text()
     refused(cli(*words, "--crop", 0), "at least 0.1")
+
+
+def test_relative_paths_that_lead_nowhere_name_the_option(data: Path, tmp_path: Path) -> None:
+    folder = write(tmp_path / "of/wav.scp", "a a.wav\n").parent
+    write(folder / "utt2spk", "a s\n")
+    words = ("xvectors", "--encoder", "spectrum", "--data", folder, "--out", tmp_path / "out")
+    refused(cli(*words), "--scp-base names their folder")
+    named = cli(*words, "--scp-base", folder)
+    assert named.code == 1 and "--scp-base" not in named.err
+    ok(cli(*words, "--scp-base", data))

@@ -136,7 +136,8 @@ class AudioFolders:
     text : Path, optional
         What is said in the evaluation audio, as Kaldi's `text`.
     encoders : tuple of str
-        Speaker encoders in place of an extractor: `ge2e`, `ge2e-raw`, `d-vector` or ONNX files.
+        Speaker encoders in place of an extractor: `ge2e`, `ge2e-raw`, `d-vector`, ONNX files or
+        checkpoints (.ckpt).
     speaker_level : int, optional
         Level of the folders that are the speakers, 1 for the first, where no list names them.
     allow_unusable : float

@@ -127,8 +127,8 @@ def xvectors(arguments: argparse.Namespace) -> int:
     code = report_outcome(arguments, outcome, what)
     if EXTRACTOR in {error.kind for error in outcome.missing.values()}:
         log(
-            "privacy-eval: --extractor 'COMMAND {in} {out}' or --encoder ge2e takes the place of "
-            "an x-vector extractor, compared with `backend: cosine` in the protocol "
+            "privacy-eval: --extractor 'COMMAND {in} {out}' or --encoder ge2e or FILE.ckpt takes "
+            "the place of an x-vector extractor, compared with `backend: cosine` in the protocol "
             "(docs/extractors.md)"
             + "; stage 1 of the recipe prints where to get one"
             * (not protocol.has_own_scoring)
