@@ -238,6 +238,9 @@ def parse(
 ) -> argparse.Namespace:
     """Parse the command line of a verb, with the options of its `--config` file."""
     one = parser(verb, kind)
+    if words and words[0][:1] != "-" and not one._get_positional_actions():
+        example = str(one.epilog).split("\n")[1].strip()
+        one.error(f"{words[0]!r}: files are named by options, as in {example}")
     refuse_repeated(one, words)
     config, expanded = expand_config(verb, one, words)
     refuse_repeated(one, expanded)

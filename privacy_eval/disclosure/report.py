@@ -185,16 +185,22 @@ _PARTS: Mapping[str, _Fill] = {
 }
 
 
+#: Tables at the end of those of a system, and those over all systems.
+_LAST = ("identification_speakers", "identification_named_instead", "attributes")
+_OF_SYSTEMS = ("identified", "overlap")
+
+
 def _with_entries(entries: Iterable[Declared]) -> Iterator[Declared]:
     """Yield the core's entries with those of the wing, before two of them and at the end."""
-    entries_of_wing = bundled_entries("disclosure")
-    groups = [e for e in entries_of_wing if e.section == GROUPS]
-    *others, speakers, instead, attributes, _, _ = entries_of_wing[len(groups) :]
-    before = {"groups_{number}_wer": groups, "sessions": others}
+    own = [e for e in bundled_entries("disclosure") if e.name not in _OF_SYSTEMS]
+    before = {
+        "groups_{number}_wer": [e for e in own if e.section == GROUPS],
+        "sessions": [e for e in own if e.section != GROUPS and e.name not in _LAST],
+    }
     for entry in entries:
         yield from before.get(entry.name, ())
         yield entry
-    yield from (speakers, instead, attributes)
+    yield from (e for e in own if e.name in _LAST)
 
 
 def _identified_rows(found: Rates) -> Iterator[Row]:
@@ -287,10 +293,10 @@ class Disclosed(Rates):
 
     def across(self) -> list[Table]:
         """Return the tables over all systems."""
-        rows = {"identified": _identified_rows(self), "overlap": _overlap_rows(self)}
+        rows = _identified_rows(self), _overlap_rows(self)
         tables = (
             declared_table(entry_of(name, "disclosure"), Measurements.of(of), {})
-            for name, of in rows.items()
+            for name, of in zip(_OF_SYSTEMS, rows, strict=True)
         )
         return [table for table in tables if table is not None]
 

@@ -855,7 +855,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
 _CELLS: Mapping[str, Callable[[Row, Protocol], Key]] = {
     "trial_set": _trial_set,
     "attack": _attack,
-    "threshold": lambda row, _: (f"{100 * float(row['threshold']):g} %",),
+    "threshold": lambda row, _: (f"{100 * row['threshold']:g} %" if "threshold" in row else "",),
     "decoded_set": _decoded_set,
     "recognizer": lambda row, protocol: (recognizer(row, protocol),),
 }

@@ -57,6 +57,15 @@ def test_a_table_of_ones_own_is_in_files_on_stdout_and_in_the_report(
     assert "EER of B1, B2." in (tmp_path / "r.html").read_text()
 
 
+def test_numbers_without_a_threshold_have_a_blank_one(files: list[Path], tmp_path: Path) -> None:
+    entry = ENTRY.replace("rows: [trial_set]", "rows: [trial_set, threshold]")
+    own = lines_to(tmp_path / "own.yaml", [entry])
+    run = ("tables", "--results", *files, "--tables", own, "--out", tmp_path / "t")
+    assert cli(*run).code == 0
+    rows = cells_of((tmp_path / "t/tables.csv").read_text(), "both")
+    assert len(rows) == 6 and {row.get("FMR of all", "") for row in rows} == {""}
+
+
 def test_a_changed_file_of_tables_makes_them_anew(files: list[Path], tmp_path: Path) -> None:
     own = lines_to(tmp_path / "own.yaml", [ENTRY])
     run = ("tables", "--results", *files, "--tables", own, "--out", tmp_path / "t")
