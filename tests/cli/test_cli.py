@@ -255,6 +255,12 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
     assert run.out == ""
 
 
+def test_files_without_options_are_told_the_options() -> None:
+    run = cli("metrics", "scores", "trials")
+    assert run.code == 2 and "'scores': files are named by options" in run.err
+    assert "--scores" in run.err.splitlines()[-1]
+
+
 def test_help_and_version() -> None:
     first, wings = cli("--version").out.splitlines()
     assert first == f"privacy-eval {__version__}" and wings == told()[0]

@@ -343,3 +343,12 @@ def test_silence_is_no_speech() -> None:
     for samples in (np.zeros(RATE, np.int16), np.zeros(0, np.int16)):
         with pytest.raises(PrivacyEvalError, match="no speech"):
             NETWORK.encode(Audio(samples, RATE))
+
+
+def test_numbers_from_a_checkpoint_are_verified(finished: Path) -> None:
+    for verb in ("privacy-metrics", "similarity", "identification", "costs", "collect"):
+        stage(finished, verb)
+    plain = json.loads(ok(cli("verify", finished / "exp/privacy_eval", "--format", "json")).out)
+    kinds = ("verification", "similarity", "identification")
+    assert {*kinds} <= plain["kinds"].keys() and plain["files"] == {}
+    assert all(plain["kinds"][kind].keys() == {"reproduced"} for kind in kinds)
