@@ -281,15 +281,6 @@ def test_options_that_do_not_go_together(results: Path, tmp_path: Path) -> None:
     assert cli("report", "--results", results, *evidence).code == 2
 
 
-def test_only_a_public_report_writes_who_the_speakers_are(results: Path, tmp_path: Path) -> None:
-    copy = write(tmp_path / "results.json", results.read_text())
-    statement(copy, tmp_path / "s.md")
-    assert {path.name for path in tmp_path.iterdir()} == {"results.json", "s.md"}
-    given = ("--results", copy, "--out", tmp_path / "report.html")
-    ok(cli("report", "--public", *given))
-    assert (tmp_path / "speaker_key.json").is_file()
-
-
 def test_many_systems_need_a_choice(tmp_path: Path) -> None:
     paths = []
     for n in range(4):

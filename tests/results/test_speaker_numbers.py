@@ -5,7 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import B1, imported, rows_record, similarity_record, speaker_values, write_outputs
+from support import (
+    B1,
+    cli,
+    imported,
+    ok,
+    rows_record,
+    similarity_record,
+    speaker_values,
+    write_outputs,
+)
 
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.metrics.similarity import SpeakerSimilarity
@@ -177,6 +186,15 @@ def test_results_moved_without_their_key_stay_as_they_are(tmp_path: Path) -> Non
     assert public.results.similarity[0].rows == results.similarity[0].rows
     assert public.results.speaker_key == results.speaker_key
     assert not (moved.parent / KEY).exists()
+
+
+def test_a_statement_numbers_speakers_and_writes_no_key(tmp_path: Path) -> None:
+    write_outputs(results_of(), tmp_path)
+    results = ("--results", tmp_path / "results.json", "--out", tmp_path / "page.html")
+    ok(cli("report", "--statement", *results))
+    assert not (tmp_path / KEY).exists()
+    ok(cli("report", "--public", *results))
+    assert (tmp_path / KEY).is_file()
 
 
 def test_a_public_report_of_two_keys_is_numbered_by_both(tmp_path: Path) -> None:
