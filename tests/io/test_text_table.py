@@ -121,6 +121,13 @@ def test_long_line_is_truncated_in_message() -> None:
     assert len(str(caught.value)) < 250
 
 
+def test_endless_line_is_refused_before_it_is_split() -> None:
+    lines = b"a b 1\n" * 400_000  # many, none of which is long
+    assert len(split_columns(lines, THREE, NAME)[0]) == 400_000
+    with pytest.raises(PrivacyEvalError, match=r"table:400001: a line of over \d+ bytes"):
+        split_columns(lines + b"x" * (3 << 20), THREE, NAME)
+
+
 # Columns
 
 
