@@ -67,7 +67,7 @@ def front_cautions(data: ReportData) -> Iterator[str]:
         than = f"the {min(phrases)}" if len(phrases) == 1 else "a voice"
         yield f"The words alone identify speakers{on} better than {than} attack: anonymize words."
     if any(row.weaker["spectrum"] or row.weaker["variant"] for row in data.tried.values()):
-        yield "A simpler attack is stronger than the challenge's: report the best attack."
+        yield "A simpler attack is stronger than another one: report the best attack."
     if results.systems and any(a.asv_model == ANONYMIZED for a in not_evaluated_attacks(data)):
         yield (
             "No attack was trained on anonymized speech: a trained one may be stronger, so add "

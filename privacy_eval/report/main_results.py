@@ -62,12 +62,13 @@ def attackers_table(data: ReportData) -> Table | None:
             corrected = {"corrected": row.corrected_text} if row.corrected_text else {}
             add(row.system, split, _eers(row), row.lowest_title, **corrected)
     own = protocol.own_attacker
+    named = ", ".join(dict.fromkeys(a["title"] for a in every if a["attacker"] == own))
+    title = next((a.title for a in protocol.attackers if a.id == own), own)
     words = {
         "protocol": protocol.title,
         "eer": describe(protocol.eer).name,
         "averaged": averaged_text(protocol),
-        "titles": ", ".join(dict.fromkeys(a["title"] for a in every if a["attacker"] == own)),
-        "own": next((a.title for a in protocol.attackers if a.id == own), own),
+        "challenge": f" {named}: the challenge's own attacker, {title}." if named else "",
     }
     table = declared_table(
         entry_of("attackers"), Measurements.of(shown), words, attacker_notes(rows, data)

@@ -26,6 +26,8 @@ from .xvector import UNVOICED
 _MAX_BYTES = 2 << 30
 #: A key of `AudioReader.remarks`.
 _NARROWBAND = "sampled below the rate of the encoder, so without upper frequencies"
+#: Front end of checkpoints.
+_OF_CHECKPOINTS = "speechbrain"
 #: Libraries of ONNX files.
 _ONNX = {"onnxruntime": "onnxruntime"}
 _FEATURES = MfccOptions(num_mel_bins=80)
@@ -117,8 +119,14 @@ class EncoderChoice:
             )
         if self.front_end is not None and self.name in ENCODERS:
             raise UsageError(f"the encoder {self.name} has its own front end")
-        if self.front_end is None and self.name.endswith(CHECKPOINT):
-            object.__setattr__(self, "front_end", "speechbrain")
+        is_checkpoint = self.name.endswith(CHECKPOINT)
+        if is_checkpoint and self.front_end in FRONT_ENDS.keys() - {_OF_CHECKPOINTS}:
+            raise UsageError(
+                f"{self.name}: the front end of SpeechBrain's networks is {_OF_CHECKPOINTS}, not "
+                f"{self.front_end} (a YAML file describes another one)"
+            )
+        if self.front_end is None and is_checkpoint:
+            object.__setattr__(self, "front_end", _OF_CHECKPOINTS)
 
     @property
     def path(self) -> Path:

@@ -32,7 +32,16 @@ from ..speech.audio import Audio
 from ..speech.ecapa import read_ecapa
 from ..speech.encoders import Spectrum
 from .network import Classes, Features, Network, checkpoint, in_onnx, resampled
-from .options import CHECKPOINT, DEFAULT_CHANNELS, ENCODER, REPORT, SPEEDS, Training
+from .options import (
+    CHECKPOINT,
+    DEFAULT_CHANNELS,
+    ENCODER,
+    MAX_BYTES,
+    REPORT,
+    SPEEDS,
+    STATE,
+    Training,
+)
 from .recordings import FULL_SCALE, RATE, Recordings
 
 #: Of the held-out speakers: share, number at most, and utterances of each.
@@ -42,12 +51,10 @@ _LOWEST_RATE, _CYCLE = 1e-8, 65000
 _DECAY, _CLIP = 2e-6, 5.0
 #: Signal-to-noise ratios in dB, of half of the crops.
 _NOISE = (5.0, 25.0)
-_MAX_BYTES = 4 << 30
 #: Seeds of the epochs of one seed.
 _SEEDS = 100_003
-_STATE = "state.pt"
 _FIRST = "blocks.0.conv.conv.weight"
-_ANEW = "choose another --out, or remove this one to train anew"
+_ANEW = "choose another --out, or remove this folder to train anew"
 Show = Callable[[int, int, str], None]
 
 
@@ -126,12 +133,12 @@ class Learner:
     def _resume(self) -> None:
         """Go on from the last epoch of an earlier run with the same options and speech, or begin
         with the weights of a checkpoint."""
-        path = self.out / _STATE
+        path = self.out / STATE
         if not path.is_file():
             if self.begun is not None:
                 self._begin(self.begun)
             return
-        content = io.BytesIO(read_bytes(path, max_bytes=_MAX_BYTES))
+        content = io.BytesIO(read_bytes(path, max_bytes=MAX_BYTES))
         try:
             state = torch.load(content, map_location=self.device, weights_only=True)
             report = json.loads(state["report"])
@@ -270,7 +277,7 @@ class Learner:
             "report": json.dumps(report),
         }
         torch.save(state, packed)
-        self._write(self.out / _STATE, packed.getvalue())
+        self._write(self.out / STATE, packed.getvalue())
         write_text(self.out / REPORT, json.dumps(report, indent=1) + "\n")
 
     def _write(self, path: Path, content: bytes) -> None:
@@ -374,7 +381,7 @@ def _noisy(samples: torch.Tensor) -> torch.Tensor:
 
 def _tensors(path: Path) -> dict[str, torch.Tensor]:
     """Read the tensors of a checkpoint of SpeechBrain's layout."""
-    content = read_bytes(path, max_bytes=_MAX_BYTES)
+    content = read_bytes(path, max_bytes=MAX_BYTES)
     read_ecapa(content, str(path))  # or say what it is
     file = read_torch(content, str(path))
     views = {name: view for name, view in file.content.items() if isinstance(view, TensorView)}

@@ -16,6 +16,8 @@ _LEAST_STEPS, _SHARE = 30, 10
 _LEAST_BATCH = 8
 #: Files of a trained encoder.
 REPORT, ENCODER, CHECKPOINT = "training.json", "encoder.onnx", "embedding_model.ckpt"
+#: File that a killed training goes on with, and the largest that is read.
+STATE, MAX_BYTES = "state.pt", 4 << 30
 
 #: The challenge's.
 DEFAULT_CHANNELS = 512

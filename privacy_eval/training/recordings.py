@@ -156,7 +156,8 @@ def check_lengths(recordings: Recordings, seconds: float, *, leave_out: bool) ->
     if short and not (leave_out and long):
         raise PrivacyEvalError(
             f"{counted(len(short), 'recording')} of {len(recordings.ids)} shorter than a crop of "
-            f"{seconds:g} s: {abbreviate(short)} (--crop SECONDS takes shorter crops, "
+            f"{seconds:g} s: {abbreviate(short)} (--crop SECONDS, in the recipe --set "
+            "crop=SECONDS, takes shorter crops; "
             "--allow-missing leaves these recordings out)"
         )
     return Recordings(

@@ -71,7 +71,9 @@ def train_encoders(arguments: argparse.Namespace) -> int:
         if path.name in _FILES
     ]
     if chosen is None:
-        encoders = [earlier for one in encoders if (earlier := one.earlier()) is not None]
+        encoders = [one.earlier(options) for one in encoders if one.is_there()]
+    else:
+        encoders = [one.earlier(TreeTraining()) for one in encoders]
     if not encoders:
         return 0
     lacking, code = [one for one in encoders if one.absent()], 0
@@ -94,12 +96,12 @@ def train_encoders(arguments: argparse.Namespace) -> int:
 
 
 def _anonymize(arguments: argparse.Namespace) -> int:
-    """Anonymize what is missing, as stage 4 does."""
+    """Anonymize the training speech, as stage 4 does."""
     verb = "stage anonymize"
     words = words_of(arguments.words, parser(verb)._option_string_actions)
     of_stage = parse(verb, words)
     of_stage.ending, of_stage.verb = arguments.ending, arguments.verb  # whose failures they are
-    code = int(provided("anonymize")(of_stage))
+    code = int(provided("anonymize")(of_stage, evaluated=False))
     arguments.recorded = bool(code)
     return code
 
@@ -125,22 +127,30 @@ class _Encoder:
     def reader(self) -> AudioReader:
         return audio_reader(self.asv.access, self.data, mix=True)
 
-    def earlier(self) -> _Encoder | None:
-        """Return the encoder with the options that it was trained with; None if it was not."""
+    def is_there(self) -> bool:
+        """Tell whether it was trained here, and not deleted since."""
+        files = (self.folder / CHECKPOINT, self.folder / ENCODER)
+        return self.product().read_fingerprint() is not None and any(p.is_file() for p in files)
+
+    def earlier(self, unnamed: TreeTraining) -> _Encoder:
+        """Return the encoder with the options that it was trained with, if it was, in place of
+        those that are as if nobody named them."""
         stored = self.product().read_fingerprint()
         if stored is None:
-            return None
+            return self
         init = stored.inputs.get("init")
-        begun = None if init is None else Path(init.path)
-        known = {k: v for k, v in stored.options.items() if hasattr(self.options, k)}
-        return replace(self, options=replace(self.options, **known, init=begun))
+        before = {**stored.options, "init": None if init is None else Path(init.path)}
+        free = (k for k, v in asdict(self.options).items() if v == getattr(unnamed, k))
+        kept = {k: before[k] for k in free if k in before}
+        return replace(self, options=replace(self.options, **kept))
 
     def absent(self) -> list[MissingInput]:
         if not self.asv.protocol.attacker_training:
             return [MissingInput(TRAINING, "no training_set in the protocol")]
         paths = (self.data / name for name in ("wav.scp", "utt2spk"))
         where = (relative(path, self.asv.access.tree) for path in paths if not path.is_file())
-        return [MissingInput(TRAINING, path, self.data.name) for path in where]
+        hint = " (--anonymizer makes it)"
+        return [MissingInput(TRAINING, f"{path}{hint}", self.data.name) for path in where]
 
     def product(self) -> Product:
         options = {k: v for k, v in asdict(self.options).items() if k not in ("device", "init")}
@@ -177,9 +187,6 @@ class _Encoder:
         device, access = device_of(self.options.device), self.asv.access
         of = to_plain(now.inputs), to_plain(now.options)
         work = self.folder / f"{_WORK}{digest(json.dumps(of, sort_keys=True).encode())[:8]}"
-        for other in self.folder.glob(f"{_WORK}*"):
-            if other != work:
-                shutil.rmtree(other)
         options = {f.name: getattr(self.options, f.name) for f in fields(Training)}
         learner = trained(
             [self.data],
@@ -193,6 +200,9 @@ class _Encoder:
             allow_outside=access.allow_outside,
         )
         shutil.rmtree(work / "cache")
+        for other in self.folder.glob(f"{_WORK}*"):  # which were begun with other options
+            if other != work:
+                shutil.rmtree(other)
         content = {self.folder / name: (work / name).read_bytes() for name in _FILES}
         return Content(content, remarks=tuple(self._remarks(learner)))
 
@@ -211,7 +221,7 @@ class _Encoder:
         on["cpu"] = f"{text(*_ON_CORE, cores)} on {counted(cores, 'core')} such as this machine's"
         told = on.get(options.device) or " or ".join(on.values())
         name = relative(self.folder, self.asv.access.tree)
-        return f"{name}: to train it on {number} utterances takes {told}"
+        return f"{name}: to train it on {number} utterances from the beginning takes {told}"
 
     def _remarks(self, learner: Learner) -> list[str]:
         """Say what it learnt, and what limits that."""
@@ -237,7 +247,11 @@ def described(report: Mapping[str, Any], another: str = "") -> str:
     tested = "there are too few speakers to test it on some"
     if None not in (first, last):
         eers = f"EER {100 * last:.1f} %, untrained {100 * first:.1f} %"
-        tested = f"on {of['speakers']} speakers that it did not learn from: {eers}"
+        spectrum = of["spectrum_eer"]
+        beside = "" if spectrum is None else f", of the spectrum {100 * spectrum:.1f} %"
+        trials = f"{of['n_target']} target, {of['n_nontarget']} nontarget trials"
+        speakers = f"on {of['speakers']} speakers that it did not learn from"
+        tested = f"{speakers}: {eers}{beside} ({trials} of {of['crop']:g} s)"
     speech = f"{amount} of anonymized speech, of the same system{another}"
     learnt = f"{LEARNT} {data['speakers']} other speakers, {speech}"
     network = f"ECAPA-TDNN of {channels} channels"

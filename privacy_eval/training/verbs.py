@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..cli.options import Options, log, progress
 from ..errors import PrivacyEvalError, library
+from ..io.files import read_bytes
 from ..options import path, positive, value
-from .options import DEVICE, ENCODER, Training
+from .options import CHECKPOINT, DEVICE, ENCODER, MAX_BYTES, STATE, Training
 
 if TYPE_CHECKING:
     from .learn import Learner
@@ -66,7 +67,7 @@ def device_of(name: str) -> str:
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda" and not torch.cuda.is_available():
-        raise PrivacyEvalError("--device cuda: no GPU that torch can use (--device cpu takes none)")
+        raise PrivacyEvalError("device cuda: no GPU that torch can use (device cpu needs none)")
     return name
 
 
@@ -82,8 +83,17 @@ def trained(
 ) -> Learner:
     """Train an encoder on data folders, and return what it learnt; `leave_out`: recordings that
     are shorter than a crop; `reading`: options of `AudioReader`."""
+    from ..speech.ecapa import read_ecapa
     from .recordings import check_lengths, read_recordings
 
+    for encoder in (out / ENCODER, out / CHECKPOINT):
+        if encoder.is_file() and not (out / STATE).is_file():
+            raise PrivacyEvalError(
+                f"{encoder}: an encoder that no training here can go on with (no {STATE}); "
+                "choose another folder for the new one"
+            )
+    if options.init is not None:  # before the speech is read
+        read_ecapa(read_bytes(options.init, max_bytes=MAX_BYTES), str(options.init))
     show = progress()
     recordings = read_recordings(folders, out / "cache", nj, reading, show)
     recordings = check_lengths(recordings, options.longest, leave_out=leave_out)

@@ -295,3 +295,5 @@ def test_identity_names_file_and_front_end() -> None:
     assert plain.identity("1") == named.identity("1") != EncoderChoice("x.onnx").identity("1")
     assert plain.options == named.options and json.dumps(plain.options)
     assert FRONT_ENDS["speechbrain"].mean
+    with pytest.raises(PrivacyEvalError, match="not wespeaker"):
+        EncoderChoice(path, "wespeaker")

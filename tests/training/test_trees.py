@@ -20,8 +20,8 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_results
 from privacy_eval.speech.trees.demo_speech import DemoSpeech, write_demo_speech
-from privacy_eval.training import trees
-from privacy_eval.training.options import CHECKPOINT, ENCODER, REPORT
+from privacy_eval.training import trees, verbs
+from privacy_eval.training.options import CHECKPOINT, ENCODER, REPORT, Training
 
 pytestmark = pytest.mark.wing("training")
 
@@ -34,7 +34,13 @@ MODEL = "exp/models/ecapa_anon"
 TRAINED = {
     "options": {"channels": 512},
     "data": {"speakers": 921, "hours_learnt": 363.6},
-    "held_out": {"speakers": 40},
+    "held_out": {
+        "speakers": 40,
+        "n_target": 900,
+        "n_nontarget": 78_900,
+        "crop": 3.0,
+        "spectrum_eer": 0.12,
+    },
     "device": "cuda",
     "epochs": [
         {"held_out_eer": 0.31, "seconds": 0.0},
@@ -159,6 +165,29 @@ def test_what_is_current_is_kept_and_what_is_stale_is_trained(
     run = ok(stage(tree, "train-encoders", attackers=""))
     assert "changed: speech" in run.err
     assert len({*stand_in.folders}) == 4
+    for name in (ENCODER, CHECKPOINT):  # deleted on purpose, and not asked for since
+        (tree / MODEL / name).unlink()
+    ok(stage(tree, "train-encoders", attackers=""))
+    assert len(stand_in.folders) == 4
+
+
+def test_options_that_are_not_named_stay(tree: Path, stand_in: StandIn) -> None:
+    ok(stage(tree, "train-encoders", "--channels", 16, "--epochs", 2))
+    ok(stage(tree, "train-encoders"))
+    assert len(stand_in.folders) == 1
+    ok(stage(tree, "train-encoders", "--seed", 3))
+    options = json.loads((tree / MODEL / ".privacy_eval.json").read_text())["options"]
+    assert (options["channels"], options["epochs"], options["seed"]) == (16, 2, 3)
+
+
+def test_an_encoder_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / CHECKPOINT).write_bytes(b"mine")
+    with pytest.raises(PrivacyEvalError, match="choose another folder"):
+        verbs.trained([tmp_path], tmp_path, Training(), "cpu", nj=1, leave_out=False)
+    (tmp_path / CHECKPOINT).rename(tmp_path / "begin.ckpt")
+    begun = Training(init=tmp_path / "begin.ckpt")
+    with pytest.raises(PrivacyEvalError, match="not a file of torch.save"):  # before the speech
+        verbs.trained([tmp_path], tmp_path, begun, "cpu", nj=1, leave_out=False)
 
 
 def test_scores_follow_their_encoder(tree: Path, stand_in: StandIn) -> None:
@@ -207,11 +236,12 @@ def test_the_training_speech_is_anonymized_where_it_is_missing(
 ) -> None:
     tree = Path(shutil.copytree(original, tmp_path / "tree"))
     run = ok(stage(tree, "train-encoders"))
-    assert "no training speech of attackers" in run.err
+    assert "no training speech of attackers" in run.err and "--anonymizer" in run.err
     assert "data/speech_train_anon/wav.scp" in run.err and not stand_in.folders
     ok(stage(tree, "train-encoders", "--anonymizer", "mcadams"))
     assert len(stand_in.folders) == 1
     assert (tree / "data/speech_train_anon/wav.scp").is_file()
+    assert not [*tree.glob("data/speech_enrolls_anon*")]  # as the system under test made it
 
 
 def test_the_others_go_on_without_the_library(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +255,10 @@ def test_the_others_go_on_without_the_library(tree: Path, monkeypatch: pytest.Mo
 def test_it_says_before_how_long_it_takes(tree: Path, stand_in: StandIn) -> None:
     options = ("--epochs", 10, "--crop", 3, "--device")
     text = ok(stage(tree, "train-encoders", *options, "cpu")).err
-    assert "train it on 18 utterances takes about" in text and "GPU" not in text.splitlines()[0]
+    assert (
+        "train it on 18 utterances from the beginning takes about" in text
+        and "GPU" not in text.splitlines()[0]
+    )
     # 300 batches of 8 crops at 10,200 crops a second, and 50 s to begin
     text = ok(stage(tree, "train-encoders", *options, "cuda", "--seed", 1)).err
     assert "takes under a minute on a GPU" in text

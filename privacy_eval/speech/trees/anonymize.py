@@ -213,6 +213,7 @@ def anonymize_tree(
     run: Run = Run(),
     *,
     attackers: Collection[str] = (),
+    evaluated: bool = True,
 ) -> Outcome:
     """Anonymize the data sets of a tree.
 
@@ -224,10 +225,13 @@ def anonymize_tree(
         Of the new data folders.
     attackers : collection of str
         Ids: also anonymize the training speech that they learn from.
+    evaluated : bool
+        Anonymize the enrollment and trial sets.
     """
     outcome, commands = Outcome(), []
     training = training_sets(access.tree, protocol, attackers)
-    for name in dict.fromkeys((*evaluated_sets(access.tree, protocol), *training)):
+    tested = evaluated_sets(access.tree, protocol) if evaluated else []
+    for name in dict.fromkeys((*tested, *training)):
         data, out = access.tree / "data" / name, access.tree / "data" / f"{name}{suffix}"
         access.check_in_tree(data / "wav.scp", data / "utt2spk")
         if _is_external(out):

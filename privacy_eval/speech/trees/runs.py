@@ -37,8 +37,8 @@ local/anonymize.sh. Or run your system yourself: each anonymized set is a Kaldi 
 set; stage 0 lists the missing ones."""
 
 
-def anonymize(arguments: argparse.Namespace) -> int:
-    """Stage 4."""
+def anonymize(arguments: argparse.Namespace, *, evaluated: bool = True) -> int:
+    """Stage 4; without the `evaluated` speech, only training speech."""
     from .anonymize import FILES, Command, McAdams, anonymize_tree
 
     protocol, anonymizer = load_protocol(arguments.conf, base=arguments.tree), arguments.anonymizer
@@ -69,6 +69,7 @@ def anonymize(arguments: argparse.Namespace) -> int:
         else Command(anonymizer, arguments.tree, Path.cwd()),
         run_settings(arguments),
         attackers=chosen_attackers(arguments, protocol) or (),
+        evaluated=evaluated,
     )
     if not any(vars(outcome).values()):
         log(f"privacy-eval: {arguments.tree / 'data'}: found no speech for any data set")
