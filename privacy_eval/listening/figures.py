@@ -30,6 +30,7 @@ from ..report.figures.plot import Panel, Plot, in_pairs
 from ..report.figures.scatter import Axis, MetricPair, points_of, scatter
 from ..report.figures.style import SystemStyle
 from ..report.page import Section
+from . import FIGURES, RESULTS
 from .evaluation import (
     DETECTION_METRICS,
     QUANTITIES,
@@ -37,7 +38,7 @@ from .evaluation import (
     ListeningTest,
     ListeningTestCurves,
 )
-from .store import FIGURES, RESULTS, read_listening_test
+from .store import read_listening_test
 from .tables import (
     ATTACK,
     PREFIX,

@@ -22,6 +22,7 @@ from ..metrics import VARIANTS
 from ..metrics.detection import Det
 from ..protocol.protocol import protocol_from_dict
 from ..results.measurements import PRESENT, RANKS
+from . import RESULTS
 from .evaluation import (
     DETECTION_METRICS,
     EVALUATOR_METRICS,
@@ -35,9 +36,6 @@ from .evaluation import (
 FORMAT = "privacy_eval subjective 4"
 
 _STEM = "subjective"
-
-#: Results and figures in the folder of an evaluated listening test.
-RESULTS, FIGURES = f"{_STEM}.json", "figures"
 
 #: Names of the files of a listening test. The JSON file comes last: if it exists, so do the others.
 FILES = (f"{_STEM}.npz", f"{_STEM}.csv", "evaluators.csv", RESULTS)

@@ -35,8 +35,8 @@ from ..report.declared import bundled_entries, declared_table
 from ..report.table import Column, Table
 from ..results.measurements import PRESENT, Measurements, Row
 from ..results.records import Results
+from . import RESULTS
 from .evaluation import DETECTION_METRICS, PLACE, QUANTITIES, SIMILARITY, ListeningTest
-from .store import RESULTS
 
 #: Prefix of metrics of ratings in cells, before the objective metric's name.
 PREFIX = "subjective_"

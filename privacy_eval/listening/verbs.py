@@ -14,6 +14,7 @@ from ..cli.options import Options, log
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes, relative
 from ..options import choice, flag, natural, path, value
+from . import FIGURES, RESULTS
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
@@ -87,7 +88,6 @@ def listening_insert(folder: Path) -> Insert:
     composed."""
     from ..report.figures import folder_digest
     from ..report.tables_and_report import Insert
-    from .store import FIGURES, RESULTS
 
     def compose(data: ReportData) -> Section:
         from .figures import listening_section
@@ -104,7 +104,7 @@ def run_listening(arguments: argparse.Namespace) -> int:
     from ..protocol.protocol import load_protocol
     from ..report.figures import write_figures
     from ..report.table_formats import write_tables
-    from .store import FIGURES, RESULTS, read_listening_test
+    from .store import read_listening_test
     from .tables import (
         figures_source,
         listening_test_tables,
