@@ -109,15 +109,15 @@ def _is_extractable(
     asv: AsvSystems, attacker: Attacker, extracts: bool, cache: Path | None
 ) -> bool:
     """Whether there is what extracts the vectors that an attacker compares."""
-    from ..encoders import EncoderChoice, check_encoders
-    from ..xvector import EXTRACTOR_FILES
-
     model = asv.of_attacker(attacker).protocol.asv_model(ORIGINAL)
     if model is None:
         return False
     if attacker.is_trained:
         files = (asv.access.tree / attacker.encoder_file(suffix) for suffix in asv.suffixes)
         return any(file.is_file() for file in files)
+    from ..encoders import EncoderChoice, check_encoders
+    from ..xvector import EXTRACTOR_FILES
+
     choice = encoder_of(asv, model.folder, cache)
     try:
         check_encoders([choice or EncoderChoice(SPECTRUM)])
