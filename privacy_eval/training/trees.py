@@ -149,7 +149,7 @@ class _Encoder:
             return [MissingInput(TRAINING, "no training_set in the protocol")]
         paths = (self.data / name for name in ("wav.scp", "utt2spk"))
         where = (relative(path, self.asv.access.tree) for path in paths if not path.is_file())
-        hint = " (--anonymizer makes it)"
+        hint = " (--anonymizer makes it)" * (not self.asv.protocol.has_own_scoring)
         return [MissingInput(TRAINING, f"{path}{hint}", self.data.name) for path in where]
 
     def product(self) -> Product:
