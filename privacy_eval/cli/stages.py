@@ -54,6 +54,12 @@ TREE: Options = {
     "--conf": {"default": "vpc2020"},
     "--anon-suffix": {"action": "append", "help": _SUFFIXES},
 }
+#: What anonymizes.
+_ANONYMIZE: Options = {
+    "kinds": (McAdamsOptions,),
+    "needs": {"anonymizer": "anonymize"},
+    "--anonymizer": value("NAME", _ANONYMIZER),
+}
 STAGES: dict[str, Options] = {
     "data": {},
     "train-backend": {"shared": "lda-dim allow-pipes details"},
@@ -61,18 +67,8 @@ STAGES: dict[str, Options] = {
         "shared": "details",
         "--anonymized": flag("subsets of anonymized speech (default: original)"),
     },
-    "anonymize": {
-        "shared": f"attackers allow-pipes {_JOBS}",
-        "kinds": (McAdamsOptions,),
-        "needs": {"anonymizer": "anonymize"},
-        "--anonymizer": value("NAME", _ANONYMIZER),
-    },
-    "train-encoders": {
-        "shared": f"attackers {_READ}",
-        "kinds": (McAdamsOptions,),
-        "needs": {"anonymizer": "anonymize"},
-        "--anonymizer": value("NAME", _ANONYMIZER),
-    },
+    "anonymize": {"shared": f"attackers allow-pipes {_JOBS}", **_ANONYMIZE},
+    "train-encoders": {"shared": f"attackers {_READ}", **_ANONYMIZE},
     "xvectors": {
         "shared": f"encoder front-end cache attackers {_READ}",
         "rules": (

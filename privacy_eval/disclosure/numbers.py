@@ -225,8 +225,8 @@ def worst_protected(records: Iterable[Record]) -> Row | None:
         A row of the speaker, with its interval over tests, and `chance`; `tied`, the number of
         speakers of its `record` with this rate; `among`, that of all rates that the highest was
         chosen from; `alike`, whether all of them are this rate; and `instead`, the row of how often
-        others are taken for one of the tied, None unless a test
-        finds that more often than by guessing.
+        others are taken for one of the tied, None unless a test finds that more often than by
+        guessing.
     """
     attacks = (r for r in records if not r.condition.is_original)
     speakers = [(s, r) for r in attacks for s in speakers_of(r)]

@@ -13,7 +13,7 @@ from ..io.result_tables import UNTOLD, SummaryTable, read_table
 from ..io.results_txt import BARE_EER
 from ..metrics import describe
 from ..numbers.challenge_averages import challenge_averages
-from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, ResultsFolder
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, SUFFIX, ResultsFolder
 from ..results.challenge_text import import_results_txt
 from ..results.records import Results, merge
 from ..results.table_records import ASV_MODELS, SPOKEN, TableImporter
@@ -68,7 +68,7 @@ class Importer(TableImporter):
         used = [model for model, recognizer in recognizers if f"/{recognizer}/" in text]
         model = _named_model(path.name) or "".join(used[: len(used) == 1])
         for part in parts:
-            starts = tuple(template.partition("{suffix}")[0] for template in part.folders)
+            starts = tuple(template.partition(SUFFIX)[0] for template in part.folders)
             if folder.startswith(starts) or (part.suffix and folder.endswith(part.suffix)):
                 return part
         of_model = {part.asv_model: part for part in parts if not part.folders}

@@ -48,7 +48,7 @@ _SIMULATED = ", simulated data"
 _MORE = "more_"
 
 #: Stands for the anonymization suffix.
-_SUFFIX = "{suffix}"
+SUFFIX = "{suffix}"
 
 #: Suffix of the names of metric studies.
 _STUDY = "_study"
@@ -229,11 +229,11 @@ class AsvModel:
 
     def model_folder(self, suffix: str) -> str:
         """Return the model folder for an anonymization suffix."""
-        return self.folder.replace(_SUFFIX, suffix)
+        return self.folder.replace(SUFFIX, suffix)
 
     def training_name(self, suffix: str) -> str:
         """Return the name of the training set for an anonymization suffix."""
-        return self.training_set.replace(_SUFFIX, suffix)
+        return self.training_set.replace(SUFFIX, suffix)
 
 
 #: Ids of attackers that only a challenge's own may have: those of its back end.
@@ -263,8 +263,8 @@ TOP = 100
 ENCODERS_FOLDER = "exp/models"
 
 #: Encoders of each system.
-_TRAINED = f"{ENCODERS_FOLDER}/NAME{_SUFFIX}/FILE.ckpt"
-_TRAINED_FORM = rf"{ENCODERS_FOLDER}/[\w.+-]+\{_SUFFIX}/[\w+-][\w.+-]*"
+_TRAINED = f"{ENCODERS_FOLDER}/NAME{SUFFIX}/FILE.ckpt"
+_TRAINED_FORM = rf"{ENCODERS_FOLDER}/[\w.+-]+\{SUFFIX}/[\w+-][\w.+-]*"
 
 #: Sources of measures that networks compute here.
 MEASURED = ("quality", "phones", "phones-text")
@@ -345,11 +345,11 @@ class Attacker:
     @property
     def is_trained(self) -> bool:
         """Whether its encoder is one of each system, trained on anonymized training speech."""
-        return _SUFFIX in self.encoder
+        return SUFFIX in self.encoder
 
     def encoder_file(self, suffix: str) -> str:
         """Return the encoder of the system with an anonymization suffix."""
-        return self.encoder.replace(_SUFFIX, suffix)
+        return self.encoder.replace(SUFFIX, suffix)
 
     @property
     def vectors(self) -> AsvModel:
@@ -976,7 +976,7 @@ def _check_attackers(p: Protocol) -> None:
             "its scoring is not fused": a.fuses and a.scoring != "fused",
             "its scoring has no encoder": a.encoder and not has_encoder,
             f"encoder {SPECTRUM} is not that of the first": a.encoder == SPECTRUM and is_first,
-            f"encoder {_SUFFIX} is not that of the first": a.is_trained and is_first,
+            f"encoder {SUFFIX} is not that of the first": a.is_trained and is_first,
             f"attack_model must be one of {', '.join(models)}": a.attack_model not in ("", *models),
             f"encoder must be {encoders}, not {a.encoder!r}": a.encoder and not is_encoder,
             "front_end belongs to an encoder in a file": a.front_end and not is_file,
@@ -1018,7 +1018,7 @@ def _check_file_names(protocol: Protocol) -> None:
         _need("{set}" in path, f"measures: {path!r} must hold {{set}}, the data folder's name")
         paths.append(path.replace("{set}", "").replace("{system}", ""))
     for path in paths:
-        parts = path.replace("{suffix}", "").split("/")
+        parts = path.replace(SUFFIX, "").split("/")
         _need(
             not path.startswith("/")
             and not set("{}\\") & set("".join(parts))

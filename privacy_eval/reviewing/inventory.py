@@ -37,15 +37,8 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
     ),
     "vectors": (
         *("*/xvect*/*.ark", "*/xvect*/*.scp", "*/xvect*/*.np?", "*/xvect*/*.h*5", "*.ark"),
-        *(
-            "*/xvect*/*.json",
-            "*/speaker_vectors.pt",
-            "*/id2idx",
-            "*/xvector*",
-            "*/spk_xvector*",
-            "*/feats.scp",
-        ),
-        *("*/emb_xvect/*", "*/vectors/*.np?", "*/vad.scp"),
+        *("*/speaker_vectors.pt", "*/id2idx", "*/xvector*", "*/spk_xvector*", "*/feats.scp"),
+        *("*/xvect*/*.json", "*/emb_xvect/*", "*/vectors/*.np?", "*/vad.scp"),
     ),
     "models": (
         *("*/plda", "*/plda.*", "*/mean.vec", "*/transform.mat", "*/lda.mat", "*/final.raw"),

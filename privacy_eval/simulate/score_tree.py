@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..io.arrays import write_torch_vectors
 from ..io.files import write_text
 from ..io.wer import WerLine, format_wer_line
-from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, ResultsFolder, TrialSet
+from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, SUFFIX, ResultsFolder, TrialSet
 from ..tree.conditions import Condition, trial_conditions
 from .folders import Demo, simulate_words, trial_lines
 from .models import DIMENSION, Anonymization, anonymization, cosine_scores, original_model
@@ -230,7 +230,7 @@ class ScoreTree(Demo):
         """Return the folder of a condition's model (or of its data set's model)."""
         ending = f"_{condition.data_set}{{suffix}}"
         template = next((f for f in part.folders if f.endswith(ending)), part.folders[0])
-        model = template.replace("{suffix}", f"_{system}")
+        model = template.replace(SUFFIX, f"_{system}")
         return self.tree / "exp" / model
 
     def _write_recognition(self, name: str, parts: Sequence[_Trials]) -> None:

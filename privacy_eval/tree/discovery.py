@@ -40,6 +40,7 @@ from ..io.names import check_name
 from ..protocol.protocol import (
     ANONYMIZED,
     ORIGINAL,
+    SUFFIX,
     Protocol,
     ResultsFolder,
     bundled,
@@ -69,7 +70,6 @@ _IGNORED = (".", "__MACOSX")
 # Levels to search below a collection; fewer through symlinks, which may lead anywhere.
 _DEPTH, _LINKED_DEPTH = 8, 3
 
-_SUFFIX = "{suffix}"
 _VOICEPAT = "cosine_out"
 
 #: Beginnings of folders' names that do not name a team: those of the challenge and its zips.
@@ -915,10 +915,10 @@ class _Exp:
         if not protocol.speaker_vectors:
             return
         there = self.conditions(part, suffix)
-        models = {t: self.folder / t.replace(_SUFFIX, suffix) for t in part.folders}
+        models = {t: self.folder / t.replace(SUFFIX, suffix) for t in part.folders}
         able = [template for template, model in models.items() if checkpoints(model)]
         for c in trial_conditions(protocol, part, suffix, system).values() if able else ():
-            own = [t for t in part.folders if t.endswith(f"_{c.data_set}{_SUFFIX}")]
+            own = [t for t in part.folders if t.endswith(f"_{c.data_set}{SUFFIX}")]
             template = (own or part.folders)[0]
             if template in able:
                 name = c.name.removeprefix("ASV-")
@@ -935,7 +935,7 @@ class _Exp:
 
     def conditions(self, part: ResultsFolder, suffix: str) -> dict[str, Path]:
         """Return the folders of a model's conditions by name."""
-        names = {template.replace(_SUFFIX, suffix) for template in part.folders}
+        names = {template.replace(SUFFIX, suffix) for template in part.folders}
         folders = next(folders for p, folders in self.models if p == part)
         of_models = [_children(folder) for folder in folders if folder.name in names]
         return {child.name: child for children in of_models for child in children}
@@ -1028,7 +1028,7 @@ def recognized_set(
 
 def _suffix(folder: Path, template: str) -> str | None:
     """The suffix in the name of a folder of this form, "" if it has none; None of other forms."""
-    match = re.fullmatch(re.escape(template).replace(re.escape(_SUFFIX), "(.+)"), folder.name)
+    match = re.fullmatch(re.escape(template).replace(re.escape(SUFFIX), "(.+)"), folder.name)
     return None if match is None else "".join(match.groups())
 
 
