@@ -192,7 +192,7 @@ def test_the_file_of_2022_has_all_its_metrics() -> None:
     results = imported(ANON, ORIG, protocol="vpc2022", system="M")
     tables = tables_of(results)
     text = ANON.read_text()
-    assert set(tables) == {
+    assert set(tables) >= {
         *("asv_dev", "asv_test", "asv", "rocch_eer", "linkability", "zebra", "asr", "voice"),
         "strongest",
         "averages",
@@ -239,7 +239,8 @@ def test_cells_without_a_record_stay_blank() -> None:
     results = imported(B1)
     part = replace(results, verification=results.verification[:2])
     tables = tables_of(replace(part, recognition=()))
-    assert set(tables) == {"asv_dev", "asv", "rocch_eer"}
+    assert set(tables) >= {"asv_dev", "asv", "rocch_eer"}
+    assert not set(tables) & {"asr", "asv_test", "voice"}
     assert [c.title for c in tables["asv"].columns].count("EER, %") == 1
     assert [row[1:] for row in tables["asv"].rows] == [
         ("libri_dev", "8.665", "0.304", "42.857", "o", "o", "f"),
