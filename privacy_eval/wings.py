@@ -273,10 +273,9 @@ def _check(wing: Wing) -> None:
             expected = "expected a function, a title and perhaps curves or conventional, found "
             raise PrivacyEvalError(f"wing {wing.name}: figures: {name}: {expected}{_shown(kind)}")
     for key, entry in wing.metrics.items():
-        if not isinstance(function := entry.get("function"), str):
-            expected = "function: expected 'MODULE:NAME', found "
-            found = _shown(function) if "function" in entry else "none"
-            raise PrivacyEvalError(f"wing {wing.name}: metrics: {key}: {expected}{found}")
+        if not isinstance(function := entry.get("function", ""), str):
+            expected = f"function: expected 'MODULE:NAME', found {_shown(function)}"
+            raise PrivacyEvalError(f"wing {wing.name}: metrics: {key}: {expected}")
 
 
 def _check_types(of: Wing | Stage, where: str) -> None:

@@ -153,10 +153,11 @@ def test_results_are_read_without_the_wing(tree: Path) -> None:
     code = (
         "import privacy_eval as pe\n"
         f"table = pe.load({str(tree / 'out/results.json')!r}).select(metric='d_prime')\n"
-        "print(sorted({row.get('length', '') for row in table}), *{*table['unit']})"
+        "print(sorted({row.get('length', '') for row in table}), *{*table['unit']})\n"
+        "print(len(table.select(length='long').rank('d_prime')) > 0)"
     )
     run = run_program(sys.executable, "-c", code, cwd=tree, PYTHONPATH=str(ROOT))
-    assert run.out == "['', 'long', 'short'] deviations\n", run.err
+    assert run.out == "['', 'long', 'short'] deviations\nTrue\n", run.err
 
 
 FIGURE = """
@@ -275,7 +276,8 @@ def made_with(option: str) -> str:
         (added("verbs={'fuse-scores': ('odd', 'x')}"), "wing attackers has 'fuse-scores'"),
         (added("metrics={'eer': {'function': 'odd:f'}}"), "other: metrics: the core has 'eer'"),
         (added("metrics={'own': {'function': 'odd:f'}}"), "wing other: metrics: own: "),
-        (added("metrics={'own': {}}"), "wing other: metrics: own: function: expected"),
+        (added("metrics={'own': {}}"), "wing other: metrics: own: "),
+        (added("metrics={'own': {'function': 3}}"), "wing other: metrics: own: function: expected"),
         (added("metrics={'own': 3}"), "wing other: metrics: expected Mapping[str, Mapping[str"),
         (added("tables=__import__('pathlib').Path('x')"), "wing other: tables: expected tuple["),
         (added("verbs={'own': ('odd',)}"), "other: verbs: expected Mapping[str, tuple[str"),

@@ -52,7 +52,7 @@ def identification_figures(data: ReportData) -> Iterator[Drawing]:
     place = attrgetter("data_set", "split", "gender", "attack_model")
     by_condition = grouped(data.results.identification, lambda r: place(r.condition))
     styles = style.system_styles(data.results.systems)
-    original = next(a.id for a in protocol.attack_models if a.is_original)
+    original = next((a.id for a in protocol.attack_models if a.is_original), None)
     for t, attack in itertools.product(protocol.trial_sets(), protocol.attack_models):
         of_set = t.data_set.id, t.split, t.gender
         records = by_condition.get((*of_set, attack.id), [])

@@ -11,6 +11,7 @@ from ..choices import AMOUNT, GROUPS, SITUATIONS
 from ..errors import counted
 from ..metrics.caveats import few_speakers
 from ..numbers.report_data import ReportData
+from ..report.answer import attack_rows, best_attack
 from ..report.declared import (
     Declared,
     Part,
@@ -267,10 +268,14 @@ class Disclosed(Rates):
                 rate = tests_of(worst).removesuffix(" of tests")
                 least[system] = f"{worst['speaker']}: {rate}{also}"
         sizes = {row["gallery"] for row in most.values()}
-        head = "Named in a group"
+        best = (best_attack(rows) or {} for rows in attack_rows(data).values())
+        own = data.protocol.own_attacker
+        is_stronger = any(row.get("attacker", own) != own for row in best)
+        by = f" by {data.protocol.attackers[0].title}" * is_stronger
+        head = f"Named in a group{by}"
         if len(sizes) == 1:
             chance = min(row["chance"] for row in most.values())
-            head = f"Named among {min(sizes)} (guessing {100 * chance:.0f} %)"
+            head = f"Named among {min(sizes)}{by} (guessing {100 * chance:.0f} %)"
         of_group = " of {} people" * (len(sizes) > 1)
         named = {
             s: tests_of(row).removesuffix(" of tests") + of_group.format(row["gallery"])
@@ -278,7 +283,7 @@ class Disclosed(Rates):
         }
         return {
             title: of
-            for title, of in ((head, named), ("Least protected speaker: named in", least))
+            for title, of in ((head, named), (f"Least protected speaker: named{by} in", least))
             if of
         }
 

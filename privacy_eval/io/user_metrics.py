@@ -239,7 +239,7 @@ def user_digests() -> dict[str, str]:
     own = (metric.function for metric in METRICS.values())
     digests = {metric.name: metric.sha256 for metric in own if isinstance(metric, UserMetric)}
     for key, entry in of_wings("metrics").items():
-        spec = importlib.util.find_spec(entry["function"].partition(":")[0])
-        if spec is not None and spec.origin:
+        module = entry.get("function", "").partition(":")[0]
+        if module and (spec := importlib.util.find_spec(module)) is not None and spec.origin:
             digests[key] = digest(read_bytes(Path(spec.origin)))
     return digests

@@ -754,7 +754,8 @@ def add_metrics_of_wings() -> None:
         return referred(reference)(*given, **options)
 
     for key, entry in of_wings("metrics", METRICS).items():
-        function = functools.partial(calling, entry["function"])
+        own = entry.get("function")
+        function = functools.partial(calling, own) if own else None
         try:
             METRICS[key] = Metric(**{**entry, "key": key, "function": function})
         except TypeError as error:

@@ -167,10 +167,10 @@ class Recognition:
     in them (by default the one trained like the attacker's model); folders in `exp/` that contain
     the sets, without the prefix `ASR-`; normalization of transcripts (of the verb `wer`)."""
 
-    data_sets: tuple[RecognitionSet, ...]
-    language_models: Mapping[str, str]
-    models: Mapping[str, str]
-    average: str
+    data_sets: tuple[RecognitionSet, ...] = ()
+    language_models: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, str] = field(default_factory=dict)
+    average: str = ""
     average_model: str | None = None
     folders: tuple[str, ...] = ()
     normalization: Normalization = "none"
@@ -471,8 +471,8 @@ class Protocol:
     table_rows: tuple[str, ...]
     comparisons: tuple[SpeechPair, ...]
     attack_models: tuple[AttackModel, ...]
-    recognition: Recognition
     average_attack_model: str
+    recognition: Recognition = Recognition()
     eer: str = "eer"
     emotion: tuple[RecognitionSet, ...] = ()
     emotion_folder: str = ""
@@ -899,7 +899,7 @@ def _check_entries(protocol: Protocol) -> None:
     for word in (*speech, recognition.average_model or ORIGINAL):
         _need(word in SPEECH, f"expected {' or '.join(SPEECH)}, found {word!r}")
     _need(
-        recognition.average in recognition.language_models,
+        recognition.average in recognition.language_models or not recognition.data_sets,
         "recognition: average must be one of the language models",
     )
     _need(

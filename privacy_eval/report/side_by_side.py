@@ -190,8 +190,8 @@ def _blocks(data: ReportData, declared: PaperTable, splits: Sequence[str]) -> It
 
 def _attack_models(protocol: Protocol, declared: PaperTable) -> Sequence[str]:
     present = {a.id for a in protocol.attack_models}
-    named = tuple(a for a in declared.attack_models if a in present)
-    return named or (protocol.average_attack_model,)
+    named = declared.attack_models or (protocol.average_attack_model,)
+    return [attack for attack in named if attack in present]
 
 
 def _lines(

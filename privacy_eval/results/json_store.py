@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import ContradictionError, PrivacyEvalError, located, printable
 from ..io.schema import from_plain, load_json, to_plain
-from ..io.user_metrics import check_descriptions
+from ..io.user_metrics import check_descriptions, register
 from ..metrics import METRICS, MetricDescription
 from ..protocol.protocol import check_protocol
 from ..version import __version__
@@ -117,7 +117,9 @@ def load(path: str | os.PathLike[str]) -> Measurements:
     >>> load("recipes/demo/work/results/results.json").values("system")  # doctest: +SKIP
     ['B1', 'B2']
     """
-    return read_results(path).measurements
+    results = read_results(path)
+    register(results.described)  # `rank` asks which values are best
+    return results.measurements
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -32,6 +32,7 @@ from ..io.files import write_text
 from ..io.vectors import Plda, write_vectors
 from ..io.wer import WerLine, format_wer_line
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, AsvModel, Protocol, TrialSet
+from ..tree.conditions import trial_conditions
 from .folders import Demo, TrialSize, marked_folder, trial_lines
 from .models import Anonymization, Matrix, VectorModel
 from .score_tree import ScoreTree
@@ -370,9 +371,10 @@ def _write_speech(
         data.append((name + system.suffix, anonymized, folders_of[system.name]))
     training: Draw = partial(_training_speech, demo)
     name = demo.protocol.attacker_training
-    where = [models[0].model_folder(s.suffix) for s in systems]
-    data.append((name, training, dict.fromkeys(where)))
-    for system, folder in zip(systems, where, strict=True):
+    where = [models[0].model_folder(s.suffix) for s in systems] if name else []
+    if name:
+        data.append((name, training, dict.fromkeys(where)))
+    for system, folder in zip(systems, where, strict=False):
         anonymized = partial(_anonymized, training, system, "training", demo)
         data.append((name + system.suffix, anonymized, [folder]))
     for done, (name, draw, folders) in enumerate(data, start=1):
@@ -421,6 +423,10 @@ def _signs(rows: NDArray[np.floating]) -> Matrix:
 def _write_recognition(system: _System, demo: Demo) -> None:
     """Write word error rates, by recognizers trained like the results folders' models."""
     recognition = demo.protocol.recognition
+    own = demo.tree / "exp" / system.name / f"results-demo{system.suffix}"
+    for part in demo.protocol.results_folders * (not recognition.data_sets):
+        for name in trial_conditions(demo.protocol, part, system.suffix):
+            (own.with_name(own.name + part.suffix) / name).mkdir(parents=True)
     for part, split, data_set, speech in itertools.product(
         demo.protocol.results_folders, demo.protocol.splits, recognition.data_sets, SPEECH
     ):
@@ -445,8 +451,7 @@ def _write_recognition(system: _System, demo: Demo) -> None:
             counts = total, _WORDS, inserted, deleted, substituted
             line = WerLine(round(total / _WORDS, 4), *counts, decode, 12, 0.0)
             text += format_wer_line(line) + "\n"
-        results = f"results-demo{system.suffix}{part.suffix}/ASR-{name}/WER"
-        write_text(demo.tree / "exp" / system.name / results, text)
+        write_text(own.with_name(own.name + part.suffix) / f"ASR-{name}/WER", text)
 
 
 EVALUATORS = 36

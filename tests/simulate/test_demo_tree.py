@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from collections import defaultdict
 from pathlib import Path
 from statistics import mean
@@ -321,6 +322,19 @@ def test_smallest_tree_is_evaluated(tmp_path: Path) -> None:
     assert (len(conditions), len(results.similarity)) == (36, 12)
     by_words = [r.condition for r in results.verification if r.condition.attacker == "words"]
     assert len(by_words) == 12 and {c.attack_model for c in by_words} == {"ignorant"}
+
+
+def test_an_edition_without_original_speech_and_recognition_has_a_report(tmp_path: Path) -> None:
+    model = "asv_models: [{trained_on: original, folder: exp/models/one, backend: cosine}]\n"
+    text = re.sub(r"recognition:\n(  .*\n)+", model, OTHER_PROTOCOL)
+    protocol = load_protocol(lines_to(tmp_path / "radio.yaml", text.splitlines()))
+    write_demo_tree(tmp_path / "t", protocol, **SMALL)
+    assert {name for name in below(tmp_path / "t/data") if name.startswith("_")} == set()
+    results = evaluated(tmp_path / "t", str(tmp_path / "radio.yaml"))
+    assert len(results.verification) == 6 and not results.recognition
+    shown = ("--results", tmp_path / "t/out/results.json")
+    ok(cli("figures", *shown, "--out", tmp_path / "figures", "--all-figures"))
+    ok(cli("report", *shown, "--out", tmp_path / "report.html"))
 
 
 @pytest.mark.parametrize(

@@ -223,7 +223,7 @@ def _panels(
 def _attack_series(protocol: Protocol, attacks: Sequence[str]) -> list[Series]:
     """A series of original speech, and one per attack model."""
     fills = style.attack_fills(protocol)
-    keys = (ORIGINAL_ATTACK, *attacks)
+    keys = (*(ORIGINAL_ATTACK for a in protocol.attack_models if a.is_original), *attacks)
     return [Series(key, style.attack_label(protocol, key), fills[key]) for key in keys]
 
 

@@ -27,6 +27,7 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
+from ...choices import ORIGINAL_SYSTEM
 from ...io.files import digest
 from ...metrics.printed import escape_latex
 from ...numbers.cells import ORIGINAL_ATTACK, ORIGINAL_COLUMN, Cells
@@ -138,9 +139,10 @@ def attack_fills(protocol: Protocol) -> Mapping[str, Mapping[str, Any]]:
 
 def attack_label(protocol: Protocol, attack: str) -> str:
     """Title of an attack model and its enrollment and trial speech, e.g. `Lazy-informed (aa)`."""
-    models = protocol.attack_models
-    original = attack == ORIGINAL_ATTACK
-    model = next(a for a in models if (a.is_original if original else a.id == attack))
+    models, original = protocol.attack_models, attack == ORIGINAL_ATTACK
+    model = next((a for a in models if (a.is_original if original else a.id == attack)), None)
+    if model is None:  # which the edition does not evaluate
+        return ORIGINAL_SYSTEM
     return f"{escape_mathtext(model.title)} ({model.enrollment[0]}{model.trial[0]})"
 
 
