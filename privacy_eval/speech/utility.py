@@ -251,9 +251,9 @@ def load_phone_recognizer() -> PhoneRecognizer:
     if version("hama") != _VERSION:
         why = f"version {version('hama')} is installed"
         raise missing_library("phone error rates", f"hama=={_VERSION}", why)
-    model = MODELS["phones"].files[0]
-    path = Path(hama.__file__).parents[1] / model.entry
-    if digest(read_bytes(path)) != model.sha256:
+    ((entry, sha256),) = MODELS["phones"].files.items()
+    path = Path(hama.__file__).parents[1] / entry
+    if digest(read_bytes(path)) != sha256:
         raise PrivacyEvalError(f"{path}: another file than the pinned one")
     try:
         return PhoneRecognizer(hama.ASRModel(), hama.G2PModel())

@@ -144,7 +144,7 @@ class _Speech:
         from ..models import MODELS
 
         targets = {name: self.reader.target(name) for name in self.utterances}
-        model = [file.sha256 for file in MODELS[_NETWORKS[self.network]].files]
+        model = [*MODELS[_NETWORKS[self.network]].files.values()]
         return Product(
             f"{self.network} of {self.folder}, speaker {self.speaker}",
             self.access.tree,
