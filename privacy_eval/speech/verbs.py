@@ -354,9 +354,9 @@ def run_quality(arguments: argparse.Namespace) -> Found:
     from .utility import QUALITIES, level_db, load_dnsmos
     from .verb_inputs import audio_reader, speaker_intervals, utterance_values
 
-    dnsmos = load_dnsmos(arguments.cache)
+    rate = load_dnsmos(arguments.cache)
     reader = audio_reader(arguments, mix=True)
-    rated = utterance_values(arguments, reader, lambda _, audio: dnsmos.rate(audio))
+    rated = utterance_values(arguments, reader, lambda _, audio: rate(audio))
     values = {q: {u: of[q] for u, of in rated.items()} for q in QUALITIES}
     interval = speaker_intervals(arguments, values)
     mean = {q: float(np.mean([*of.values()])) for q, of in values.items()}

@@ -26,7 +26,7 @@ from privacy_eval.io.files import digest
 from privacy_eval.speech.audio import Audio
 from privacy_eval.speech.ecapa import read_ecapa
 from privacy_eval.speech.trees.demo_speech import RATE, draw_voice, speak
-from privacy_eval.speech.trees.edition import TrimmedEcapa
+from privacy_eval.speech.trees.xvectors import TrimmedEcapa
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
 

@@ -187,7 +187,7 @@ def _network(name: str, cache: Path | None) -> Callable[[Audio], object]:
     if name == QUALITY:
         from ..utility import load_dnsmos
 
-        return load_dnsmos(cache).rate
+        return load_dnsmos(cache)
     recognizer = _phone_recognizer()
     return lambda audio: " ".join(recognizer.recognize(audio))
 

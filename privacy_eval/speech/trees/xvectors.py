@@ -4,6 +4,9 @@ The x-vectors of a few hundred utterances are one product, so that jobs share a 
 run resumes; a set is combined once all of its parts are there. A user's command is run once per
 data set and writes x-vectors of any format; they are checked, and stored as the built-in extractor
 stores them. External x-vectors are kept.
+
+In trees of an edition with its own evaluation, vectors are made by the checkpoints that it left, in
+the files that it writes, of recordings as it reads them.
 """
 
 from __future__ import annotations
@@ -17,11 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ...asv.cosine import unit_vectors
 from ...asv.inputs import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
 from ...asv.model_folder import save_vectors
 from ...errors import PrivacyEvalError, describe
-from ...io.files import Inputs, digest, read_bytes, relative
+from ...io.arrays import write_torch_vectors
+from ...io.files import Inputs, digest, read_bytes, refuse_symlinks, relative
 from ...io.schema import read_options
 from ...io.vectors import FloatMatrix, Vectors, read_vectors, write_vectors
 from ...products.freshness import (
@@ -38,9 +44,11 @@ from ...products.freshness import (
 )
 from ...protocol.protocol import CROPS
 from ...stages.access import COMMAND, EXTRACTOR_ROLE, VECTORS_NOTE, AsvSystems, command_of
-from ...stages.asv_scores import vector_sets
+from ...stages.asv_scores import checkpoint_sets, vector_sets
 from ...stages.attackers import SECONDS
-from ..audio import AudioReader
+from ...tree.discovery import checkpoints
+from ..audio import Audio, AudioReader
+from ..ecapa import Ecapa
 from ..encoders import Encoder, EncoderChoice, encode_utterances
 from ..features import (
     CHALLENGE_MFCC,
@@ -59,8 +67,8 @@ from ..xvector import (
 from .recordings import audio_reader, encoder_of
 from .user_command import UserCommand, check_written
 
-#: Kind of `MissingInput`.
-EXTRACTOR = "x-vector extractor"
+#: Kinds of `MissingInput`.
+EXTRACTOR, _SPEECH = "x-vector extractor", "speech of data sets"
 
 _PART_UTTERANCES = 250
 #: Files of the x-vectors of a set.
@@ -513,3 +521,121 @@ class _Extraction(VectorSet):
             file
         )
         return read.without_zeros() if access.allow_missing else read
+
+
+# By the checkpoints of an edition with its own evaluation
+
+_FULL_SCALE = 32768.0
+
+
+@dataclass(frozen=True)
+class TrimmedEcapa(Ecapa):
+    """An ECAPA-TDNN of recordings as the challenge's evaluation of 2024 reads them.
+
+    Attributes
+    ----------
+    normalize : bool
+        Bring vectors to unit length.
+    """
+
+    normalize: bool = False
+
+    def encode(self, audio: Audio) -> NDArray[np.float32]:
+        """Compute the vector of an utterance: without samples of 0 at its ends, its peak scaled
+        to full scale; arguments and errors as of `Ecapa.encode`."""
+        samples = np.asarray(np.trim_zeros(audio.samples), np.float32)
+        peak = float(np.abs(samples).max(initial=0.0)) or 1.0
+        scaled = samples * np.float32(_FULL_SCALE / peak)
+        vector = super().encode(replace(audio, samples=scaled))
+        return unit_vectors(vector[None])[0].astype(np.float32) if self.normalize else vector
+
+
+@dataclass(frozen=True)
+class CheckpointChoice(EncoderChoice):
+    """The checkpoint of an ASV model's folder, as `TrimmedEcapa`.
+
+    Attributes
+    ----------
+    normalize : bool
+        As of `TrimmedEcapa`.
+    others : tuple of Path
+        Further checkpoints of the folder, of which none is then taken.
+    """
+
+    normalize: bool = False
+    others: tuple[Path, ...] = ()
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """As of `EncoderChoice`; several checkpoints are an error."""
+        if self.others:
+            raise PrivacyEvalError(
+                f"{', '.join(map(str, (self.path, *self.others)))}: which checkpoint is the ASV "
+                "model's? Keep one, and move the others out of its folder"
+            )
+        return super().files
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As of `EncoderChoice`."""
+        own = {"recordings": "peak of 1, no zeros at the ends", "normalize": self.normalize}
+        return super().options | own
+
+    def identity(self, sha256: str) -> str:
+        """Return the digest that results name vectors by: the checkpoint's, unless vectors are
+        normalized."""
+        return digest(f"{sha256} unit length".encode()) if self.normalize else sha256
+
+    def load(self) -> TrimmedEcapa:
+        """Read the network."""
+        network = super().load()
+        assert isinstance(network, Ecapa)
+        return TrimmedEcapa(**vars(network), normalize=self.normalize)
+
+
+def make_checkpoint_vectors(asv: AsvSystems, run: Run = Run()) -> Outcome:
+    """Make the vectors that scores by checkpoints need, and that are not current; jobs as of
+    `make_vectors`."""
+    needed, normalize = checkpoint_sets(asv), asv.protocol.normalize_embeddings
+    shared: dict[Path, SharedExtraction] = {}
+    for model in dict.fromkeys(model for model, _ in needed):
+        one, *others = checkpoints(model)
+        choice = CheckpointChoice(str(one), normalize=normalize, others=tuple(others))
+        shared[model] = SharedExtraction(asv, choice)
+    sets = [
+        _CheckpointSet(data_set, relative(model, asv.access.tree), asv, shared[model], path)
+        for (model, data_set), path in needed.items()
+    ]
+    return extract(sets, asv, run)
+
+
+@dataclass(frozen=True)
+class _CheckpointSet(ExtractedSet):
+    """The vectors of a data set, in the files that the edition's own evaluation writes."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return relative(self.path.parent, self.asv.access.tree)
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        self.asv.access.existing(_SPEECH, self.data / "wav.scp", self.data_set)
+        self.asv.access.check_inside(*self.shared.extractor_files(Path()).values())
+        refuse_symlinks(self.folder / "parts", self.asv.access.results)
+        return super().parts
+
+    def packed(self, ids: Sequence[str], matrix: FloatMatrix) -> dict[Path, bytes]:
+        with tempfile.TemporaryDirectory() as scratch:
+            write_torch_vectors(Path(scratch, self.path.name), ids, matrix)
+            return {path: read_bytes(Path(scratch, path.name)) for path in self.product().files}
+
+    def product(self) -> Product:
+        others = (KALDI_VECTORS, *(n for n in OTHER_VECTORS if n != self.path.name))
+        return replace(
+            super().product(),
+            files=(self.path.with_name("id2idx"), self.path),
+            rivals=tuple(self.folder / name for name in others),
+            within=self.asv.access.results,
+        )
