@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -121,7 +121,7 @@ def make_vectors(
             continue
         earlier = None if own.encoder else earlier_extraction(asv, name, folder)
         if earlier is None:
-            sets.append(ExtractedSet(name, folder, asv, own))
+            sets.append(ExtractedSet(name, folder, own))
         elif run.job == (1, 1):
             outcome.add(earlier)
     outcome.add(extract(sets, asv, run))
@@ -263,49 +263,25 @@ def network_source(files: Mapping[str, Path], inputs: Inputs) -> Source:
     return Source(network, sha256)
 
 
-@dataclass(frozen=True)
-class VectorSet:
-    """The x-vectors of a data set, which a subclass finds the inputs of, and makes."""
-
-    data_set: str
-    model_folder: str
-    asv: AsvSystems
-
-    @property
-    def name(self) -> str:
-        """Folder of the x-vectors, relative to the tree."""
-        return f"{self.model_folder}/xvect_{self.data_set}"
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the x-vectors."""
-        return self.asv.access.tree / self.name
-
-    @property
-    def data(self) -> Path:
-        """Folder of the speech."""
-        return self.asv.access.tree / "data" / self.data_set
-
-    def find(self, inputs: Inputs) -> Sources:
-        """Return the inputs by role."""
-        raise NotImplementedError
-
-    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        """Make the x-vectors."""
-        raise NotImplementedError
-
-    def product(self) -> Product:
-        """Return the product of the x-vectors; external ones, of any format, are kept."""
-        return Product(
-            self.name,
-            self.asv.access.tree,
-            self.folder / VECTORS_NOTE,  # a back end may be there, too
-            tuple(self.folder / name for name in _FILES),
-            self.find,
-            self.make,
-            guarded=True,
-            rivals=tuple(self.folder / name for name in OTHER_VECTORS),
-        )
+def vectors_product(
+    asv: AsvSystems,
+    name: str,
+    find: Callable[[Inputs], Sources],
+    make: Callable[[Inputs, Paths, Fingerprint], Content],
+) -> Product:
+    """Return the product of the x-vectors in a folder of the tree; external ones, of any format,
+    are kept."""
+    folder = asv.access.tree / name
+    return Product(
+        name,
+        asv.access.tree,
+        folder / VECTORS_NOTE,  # a back end may be there, too
+        tuple(folder / file for file in _FILES),
+        find,
+        make,
+        guarded=True,
+        rivals=tuple(folder / file for file in OTHER_VECTORS),
+    )
 
 
 def packed_vectors(
@@ -319,10 +295,29 @@ def packed_vectors(
 
 
 @dataclass(frozen=True)
-class ExtractedSet(VectorSet):
-    """Those that are extracted here."""
+class ExtractedSet:
+    """The x-vectors of a data set that are extracted here."""
 
+    data_set: str
+    model_folder: str
     shared: SharedExtraction
+
+    @property
+    def name(self) -> str:
+        """Folder of the x-vectors, relative to the tree."""
+        return f"{self.model_folder}/xvect_{self.data_set}"
+
+    @property
+    def folder(self) -> Path:
+        return self.shared.tree / self.name
+
+    @property
+    def data(self) -> Path:
+        """Folder of the speech."""
+        return self.shared.tree / "data" / self.data_set
+
+    def product(self) -> Product:
+        return vectors_product(self.shared.asv, self.name, self.find, self.make)
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -438,11 +433,10 @@ def extract_by_command(
     """Extract the x-vectors of data sets, pairs of name and model folder, that are not current."""
     products, failed = [], {}
     for name, folder in sets:
-        extraction = _Extraction(name, folder, asv, command, command.sources())
         try:
-            products.append(extraction.product())
+            products.append(_extraction(asv, name, folder, command, command.sources()))
         except PrivacyEvalError as error:
-            failed[extraction.name] = describe(error)
+            failed[f"{folder}/xvect_{name}"] = describe(error)
     outcome = asv.access.bring_up_to_date(products, run)
     outcome.failed |= failed
     return outcome
@@ -457,7 +451,7 @@ def earlier_extraction(asv: AsvSystems, data_set: str, model_folder: str) -> Out
         return None
     command = UserCommand(text, asv.access.tree, asv.access.tree)
     programs = command.earlier_sources(stored)
-    product = _Extraction(data_set, model_folder, asv, command, programs).product()
+    product = _extraction(asv, data_set, model_folder, command, programs)
     if product.is_foreign(asv.access.inputs):
         return None
     if product.is_current(asv.access.inputs):
@@ -469,58 +463,54 @@ def earlier_extraction(asv: AsvSystems, data_set: str, model_folder: str) -> Out
     return Outcome(failed={product.name: message})
 
 
-@dataclass(frozen=True)
-class _Extraction(VectorSet):
-    """Those that a command makes."""
+def _extraction(
+    asv: AsvSystems,
+    data_set: str,
+    model_folder: str,
+    command: UserCommand,
+    programs: Mapping[str, Path],
+) -> Product:
+    """Return the product of the x-vectors of a data set that a command makes."""
+    access, name = asv.access, f"{model_folder}/xvect_{data_set}"
+    data, folder = access.tree / "data" / data_set, access.tree / name
+    reader = audio_reader(access, data)
 
-    command: UserCommand
-    programs: Mapping[str, Path]
+    def find(inputs: Inputs) -> Sources:
+        utt2spk = access.existing("speakers", data / "utt2spk")
+        return {"utt2spk": utt2spk, **reader.existing_files(reader.ids), **programs}
 
-    @cached_property
-    def reader(self) -> AudioReader:
-        return audio_reader(self.asv.access, self.data)
-
-    def product(self) -> Product:
-        targets = {name: self.reader.target(name) for name in self.reader.ids}
-        return replace(
-            super().product(),
-            options={COMMAND: self.command.text, "targets": targets},
-            cost=partial(float, 1 + self.reader.size(self.reader.ids)),
-            seconds=self.folder / SECONDS,
-        )
-
-    def find(self, inputs: Inputs) -> Sources:
-        utt2spk = self.asv.access.existing("speakers", self.data / "utt2spk")
-        speech = self.reader.existing_files(self.reader.ids)
-        return {"utt2spk": utt2spk, **speech, **self.programs}
-
-    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        written, allow = self.folder / _WRITTEN, self.asv.access.allow_missing
-        self.asv.access.check_in_tree(written)
-        with self.command.output(self.data, written, {MODEL: self.model_folder}):
-            vectors = self._read(written)
+    def make(inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        written, allow = folder / _WRITTEN, access.allow_missing
+        access.check_in_tree(written)
+        with command.output(data, written, {MODEL: model_folder}):
+            vectors = _read_written(asv, written, command)
             written_ids = set(vectors.ids)
-            ids = [name for name in self.reader.ids if name in written_ids]
-            left_out = check_written(vectors.path, vectors.ids, "x-vector", self.reader, allow)
-            matrix = vectors.matrix[vectors.rows(ids, str(self.data))]
-            content = packed_vectors(
-                self.folder, ids, matrix, paths["utt2spk"], self.asv.access.tree
-            )
+            ids = [name for name in reader.ids if name in written_ids]
+            left_out = check_written(vectors.path, vectors.ids, "x-vector", reader, allow)
+            matrix = vectors.matrix[vectors.rows(ids, str(data))]
+            content = packed_vectors(folder, ids, matrix, paths["utt2spk"], access.tree)
         return Content(content, left_out)
 
-    def _read(self, written: Path) -> Vectors:
-        """Read what the command wrote."""
-        access, file = self.asv.access, vector_file(written)
-        if file is None:
-            raise PrivacyEvalError(
-                f"the extractor wrote none of {', '.join((KALDI_VECTORS, *OTHER_VECTORS))} to "
-                f"{{out}}: {self.command.text}"
-            )
-        outside = access.allow_outside
-        read = TreeVectors(access.tree, self.asv.protocol, written, allow_outside=outside).read(
-            file
+    targets = {name: reader.target(name) for name in reader.ids}
+    return replace(
+        vectors_product(asv, name, find, make),
+        options={COMMAND: command.text, "targets": targets},
+        cost=partial(float, 1 + reader.size(reader.ids)),
+        seconds=folder / SECONDS,
+    )
+
+
+def _read_written(asv: AsvSystems, written: Path, command: UserCommand) -> Vectors:
+    """Read what a command wrote."""
+    access, file = asv.access, vector_file(written)
+    if file is None:
+        raise PrivacyEvalError(
+            f"the extractor wrote none of {', '.join((KALDI_VECTORS, *OTHER_VECTORS))} to "
+            f"{{out}}: {command.text}"
         )
-        return read.without_zeros() if access.allow_missing else read
+    outside = access.allow_outside
+    read = TreeVectors(access.tree, asv.protocol, written, allow_outside=outside).read(file)
+    return read.without_zeros() if access.allow_missing else read
 
 
 # By the checkpoints of an edition with its own evaluation
@@ -603,7 +593,7 @@ def make_checkpoint_vectors(asv: AsvSystems, run: Run = Run()) -> Outcome:
         choice = CheckpointChoice(str(one), normalize=normalize, others=tuple(others))
         shared[model] = SharedExtraction(asv, choice)
     sets = [
-        _CheckpointSet(data_set, relative(model, asv.access.tree), asv, shared[model], path)
+        _CheckpointSet(data_set, relative(model, asv.access.tree), shared[model], path)
         for (model, data_set), path in needed.items()
     ]
     return extract(sets, asv, run)
@@ -617,13 +607,13 @@ class _CheckpointSet(ExtractedSet):
 
     @property
     def name(self) -> str:
-        return relative(self.path.parent, self.asv.access.tree)
+        return relative(self.path.parent, self.shared.asv.access.tree)
 
     @cached_property
     def parts(self) -> list[Part]:
-        self.asv.access.existing(_SPEECH, self.data / "wav.scp", self.data_set)
-        self.asv.access.check_inside(*self.shared.extractor_files(Path()).values())
-        refuse_symlinks(self.folder / "parts", self.asv.access.results)
+        self.shared.asv.access.existing(_SPEECH, self.data / "wav.scp", self.data_set)
+        self.shared.asv.access.check_inside(*self.shared.extractor_files(Path()).values())
+        refuse_symlinks(self.folder / "parts", self.shared.asv.access.results)
         return super().parts
 
     def packed(self, ids: Sequence[str], matrix: FloatMatrix) -> dict[Path, bytes]:
@@ -637,5 +627,5 @@ class _CheckpointSet(ExtractedSet):
             super().product(),
             files=(self.path.with_name("id2idx"), self.path),
             rivals=tuple(self.folder / name for name in others),
-            within=self.asv.access.results,
+            within=self.shared.asv.access.results,
         )
