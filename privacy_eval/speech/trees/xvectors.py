@@ -20,9 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...asv.cosine import unit_vectors
 from ...asv.inputs import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
 from ...asv.model_folder import save_vectors
 from ...errors import PrivacyEvalError, describe
@@ -47,7 +45,7 @@ from ...stages.access import COMMAND, EXTRACTOR_ROLE, VECTORS_NOTE, AsvSystems, 
 from ...stages.asv_scores import checkpoint_sets, vector_sets
 from ...stages.attackers import SECONDS
 from ...tree.discovery import checkpoints
-from ..audio import Audio, AudioReader
+from ..audio import AudioReader
 from ..ecapa import Ecapa
 from ..encoders import Encoder, EncoderChoice, encode_utterances
 from ..features import (
@@ -515,39 +513,15 @@ def _read_written(asv: AsvSystems, written: Path, command: UserCommand) -> Vecto
 
 # By the checkpoints of an edition with its own evaluation
 
-_FULL_SCALE = 32768.0
-
-
-@dataclass(frozen=True)
-class TrimmedEcapa(Ecapa):
-    """An ECAPA-TDNN of recordings as the challenge's evaluation of 2024 reads them.
-
-    Attributes
-    ----------
-    normalize : bool
-        Bring vectors to unit length.
-    """
-
-    normalize: bool = False
-
-    def encode(self, audio: Audio) -> NDArray[np.float32]:
-        """Compute the vector of an utterance: without samples of 0 at its ends, its peak scaled
-        to full scale; arguments and errors as of `Ecapa.encode`."""
-        samples = np.asarray(np.trim_zeros(audio.samples), np.float32)
-        peak = float(np.abs(samples).max(initial=0.0)) or 1.0
-        scaled = samples * np.float32(_FULL_SCALE / peak)
-        vector = super().encode(replace(audio, samples=scaled))
-        return unit_vectors(vector[None])[0].astype(np.float32) if self.normalize else vector
-
 
 @dataclass(frozen=True)
 class CheckpointChoice(EncoderChoice):
-    """The checkpoint of an ASV model's folder, as `TrimmedEcapa`.
+    """The checkpoint of an ASV model's folder, for recordings as the edition reads them.
 
     Attributes
     ----------
     normalize : bool
-        As of `TrimmedEcapa`.
+        As of `Ecapa`.
     others : tuple of Path
         Further checkpoints of the folder, of which none is then taken.
     """
@@ -576,11 +550,11 @@ class CheckpointChoice(EncoderChoice):
         normalized."""
         return digest(f"{sha256} unit length".encode()) if self.normalize else sha256
 
-    def load(self) -> TrimmedEcapa:
+    def load(self) -> Ecapa:
         """Read the network."""
         network = super().load()
         assert isinstance(network, Ecapa)
-        return TrimmedEcapa(**vars(network), normalize=self.normalize)
+        return replace(network, of_2024=True, normalize=self.normalize)
 
 
 def make_checkpoint_vectors(asv: AsvSystems, run: Run = Run()) -> Outcome:
