@@ -76,17 +76,30 @@ def voiced(
     return result
 
 
-def normalized(rows: Sequence[Sequence[float]], window: int) -> list[list[float]]:
+def normalized(
+    rows: Sequence[Sequence[float]], window: int, center: bool, least: int, variance: bool
+) -> list[list[float]]:
     """Sliding normalization, by Kaldi's rules for the window."""
     result = []
     for t, row in enumerate(rows):
-        start, end = t - window // 2, t - window // 2 + window
+        start, end = (t - window // 2, t - window // 2 + window) if center else (t - window, t + 1)
         if start < 0:
             start, end = 0, end - start
+            if not center:
+                end = max(t + 1, least)
         if end > len(rows):
-            start, end = max(0, start - (end - len(rows))), len(rows)
-        columns = zip(*rows[start:end], strict=True)
-        result.append([x - math.fsum(c) / len(c) for x, c in zip(row, columns, strict=True)])
+            start, end = (max(0, start - (end - len(rows))) if center else start), len(rows)
+        part = rows[start:end]
+        new = []
+        for d, x in enumerate(row):
+            column = [r[d] for r in part]
+            mean = math.fsum(column) / len(column)
+            value = x - mean
+            if variance:
+                spread = math.fsum(c * c for c in column) / len(column) - mean * mean
+                value = value / math.sqrt(max(spread, 1e-10)) if len(column) > 1 else 0.0
+            new.append(value)
+        result.append(new)
     return result
 
 

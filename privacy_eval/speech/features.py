@@ -446,14 +446,27 @@ def voice_activity(features: Features, options: VadOptions = CHALLENGE_VAD) -> N
     return voiced
 
 
-def sliding_cmvn(features: Features, *, window: int = 300) -> Features:
+def sliding_cmvn(
+    features: Features,
+    *,
+    window: int = 300,
+    center: bool = True,
+    min_window: int = 100,
+    norm_vars: bool = False,
+) -> Features:
     """Subtract the mean over a sliding window, over all frames, voiced or not.
 
     Parameters
     ----------
     features : float32 array, shape (T, D)
     window : int
-        Frames around each; at the ends the window is shifted, so that it keeps its size.
+        Frames; at the ends the window is shifted, so that it keeps its size.
+    center : bool
+        The window lies around the frame; otherwise it ends with it.
+    min_window : int
+        Least frames at the beginning, where the window ends with the frame.
+    norm_vars : bool
+        Divide by the standard deviation, too.
 
     Returns
     -------
@@ -462,23 +475,47 @@ def sliding_cmvn(features: Features, *, window: int = 300) -> Features:
     Raises
     ------
     ValueError
-        A window of no frames.
+        A window of no frames, or smaller than `min_window`.
 
     Examples
     --------
     >>> sliding_cmvn(np.float32([[1], [2], [6]])).ravel().tolist()
     [-2.0, -1.0, 3.0]
     """
-    if window < 1:
-        raise ValueError(f"window of {window} frames")
-    count = len(features)
-    first = np.clip(np.arange(count) - window // 2, 0, max(0, count - window))
-    last = np.minimum(first + window, count)
-    sums = np.zeros((count + 1, features.shape[1]))
-    np.cumsum(features, axis=0, dtype=np.float64, out=sums[1:])
-    mean = (sums[last] - sums[first]) / (last - first)[:, None]
-    normalized: Features = (features - mean).astype(np.float32)
-    return normalized
+    if window < 1 or min_window < 1 or (min_window > window and not center):
+        raise ValueError(f"window of {window} frames, at least {min_window}")
+    first, last = _windows(len(features), window, center, min_window)
+    size = (last - first)[:, None]
+    sums = _running_sums(features.astype(np.float64))
+    mean = (sums[last] - sums[first]) / size
+    result = features - mean
+    if norm_vars:
+        squares = _running_sums(features.astype(np.float64) ** 2)
+        variance = (squares[last] - squares[first]) / size - mean**2
+        result /= np.sqrt(np.maximum(variance, 1e-10))
+        result[size[:, 0] == 1] = 0.0
+    return result.astype(np.float32)
+
+
+def _windows(
+    count: int, window: int, center: bool, min_window: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first and end row of each frame's window."""
+    place = np.arange(count)
+    if center:
+        first = np.clip(place - window // 2, 0, max(0, count - window))
+        return first, np.minimum(first + window, count)
+    first = np.maximum(place - window, 0)
+    return first, np.minimum(
+        np.where(first == 0, np.maximum(place + 1, min_window), place + 1), count
+    )
+
+
+def _running_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sums of the first 0, 1, ... rows of values."""
+    sums = np.zeros((len(values) + 1, values.shape[1]))
+    np.cumsum(values, axis=0, out=sums[1:])
+    return sums
 
 
 #: Filter of `fractions_at`: as long and steep that vectors agree with those of soxr (1 - cosine

@@ -47,6 +47,12 @@ MFCC_VARIANTS = {
     ),
     "upsample8k": replace(CHALLENGE_MFCC, allow_upsample=True),
 }
+CMVN_VARIANTS: dict[str, dict[str, Any]] = {
+    "normvars_center300": {"norm_vars": True},
+    "causal300_min100": {"center": False},
+    "normvars_causal51_min20": {"window": 51, "center": False, "min_window": 20, "norm_vars": True},
+    "center51": {"window": 51},
+}
 VAD_VARIANTS = {"kaldi_default": VadOptions(), "thr8_scale0_ctx5_prop06": VadOptions(8, 0, 0.6, 5)}
 
 
@@ -96,10 +102,11 @@ def test_normalization_is_kaldis(speech: Path) -> None:
         assert difference(sliding_cmvn(features[name]), expected[name]).max() < 1e-5
 
 
-def test_other_normalization_is_kaldis() -> None:
+@pytest.mark.parametrize("name", CMVN_VARIANTS)
+def test_other_normalization_is_kaldis(name: str) -> None:
     features = archive(SPEECH / "features/mfcc.ark")
-    for utterance, expected in archive(SPEECH / "features/variants/cmvn_center51.ark").items():
-        got = sliding_cmvn(features[utterance], window=51)
+    for utterance, expected in archive(SPEECH / f"features/variants/cmvn_{name}.ark").items():
+        got = sliding_cmvn(features[utterance], **CMVN_VARIANTS[name])
         assert difference(got, expected).max() < 1e-5
 
 
@@ -233,7 +240,15 @@ def test_voicing(
 @given(
     arrays(np.float32, st.tuples(st.integers(1, 40), st.just(2)), elements=st.integers(-9, 9)),
     st.integers(1, 30),
+    st.integers(1, 30),
+    st.booleans(),
+    st.booleans(),
 )
-def test_normalization(rows: np.ndarray, window: int) -> None:
-    got = sliding_cmvn(rows, window=window)
-    assert got == pytest.approx(np.array(reference.normalized(rows.tolist(), window)), abs=1e-5)
+def test_normalization(
+    rows: np.ndarray, window: int, least: int, center: bool, variance: bool
+) -> None:
+    window = max(window, least)
+    got = sliding_cmvn(rows, window=window, center=center, min_window=least, norm_vars=variance)
+    expected = reference.normalized(rows.tolist(), window, center, least, variance)
+    # Of equal values, the variance is rounding, whose floor is 1e-10.
+    assert got == pytest.approx(np.array(expected), abs=1e-3 if variance else 1e-5)
