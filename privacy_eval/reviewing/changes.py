@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,30 +76,8 @@ class Change:
         return float(subtract(self.row["value"], self.older))
 
 
-@dataclass(frozen=True)
-class Changes:
-    """What two results share, and what is said of the rest."""
-
-    numbers: list[Change]
-    notes: list[str]
-
-    def of(self, state: str) -> list[Change]:
-        """Return the numbers in a state."""
-        return [number for number in self.numbers if number.state == state]
-
-    @property
-    def sentence(self) -> str:
-        """What changed."""
-        tested, beyond = (len(self.of(state)) for state in (WITHIN, BEYOND))
-        said = [f"{beyond} of {counted(tested + beyond, 'tested number')} changed beyond noise"]
-        for state in (SAME, SAME_FILES, UNTESTED, OTHER_MODEL):
-            if of := len(self.of(state)):
-                said.append(f"{of} not tested ({state})")
-        return "; ".join(said)
-
-
-def changes(newer: Path, older: Path) -> Changes:
-    """Compare two results.
+def changes(newer: Path, older: Path) -> tuple[list[Change], list[str]]:
+    """Compare two results; return what they share, and what is said of the rest.
 
     Raises
     ------
@@ -119,13 +97,21 @@ def changes(newer: Path, older: Path) -> Changes:
     tested = [n for n in numbers if n.p is not None]
     corrected = iter(holm([n.p for n in tested if n.p is not None]))
     numbers = [n if n.p is None else _with_correction(n, next(corrected)) for n in numbers]
-    notes = list(_notes(both, found))
-    return Changes(numbers, notes)
+    return numbers, list(_notes(both, found))
+
+
+def sentence(numbers: Iterable[Change]) -> str:
+    """Say what changed."""
+    of = Counter(number.state for number in numbers)
+    tested = counted(of[WITHIN] + of[BEYOND], "tested number")
+    said = [f"{of[BEYOND]} of {tested} changed beyond noise"]
+    untested = (SAME, SAME_FILES, UNTESTED, OTHER_MODEL)
+    said += [f"{of[state]} not tested ({state})" for state in untested if of[state]]
+    return "; ".join(said)
 
 
 def _with_correction(number: Change, p: float) -> Change:
-    state = BEYOND if p < 1 - LEVEL else WITHIN
-    return Change(**{**vars(number), "p_corrected": p, "state": state})
+    return replace(number, p_corrected=p, state=BEYOND if p < 1 - LEVEL else WITHIN)
 
 
 def _rows(

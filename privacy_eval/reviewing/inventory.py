@@ -6,10 +6,10 @@ Links are not followed, and neither they nor what they lead to is listed or dele
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from ..errors import PrivacyEvalError
 from ..results.speaker_numbers import KEY
@@ -50,39 +50,9 @@ _PATTERNS: dict[str, tuple[str, ...]] = {
 _PROGRAMS = ("pyvenv.cfg", "HEAD")
 
 
-@dataclass(frozen=True)
-class Held:
-    """A file with personal data, its path relative to the folder."""
-
-    path: str
-    kind: str
-    size: int
-
-
-@dataclass(frozen=True)
-class Inventory:
-    """The files of a folder that hold personal data, and how many links were not followed."""
-
-    folder: Path
-    files: list[Held]
-    links: int
-
-    def delete(self) -> int:
-        """Delete vectors, models and caches; return how many files.
-
-        Raises
-        ------
-        OSError
-            One cannot be deleted.
-        """
-        spared = [held for held in self.files if held.kind in SPARED]
-        for held in spared:
-            (self.folder / held.path).unlink()
-        return len(spared)
-
-
-def inventory(folder: Path) -> Inventory:
-    """List the files of a tree, or of a results folder, that hold personal data.
+def inventory(folder: Path) -> tuple[list[dict[str, Any]], int]:
+    """List the files of a tree, or of a results folder, that hold personal data: path relative to
+    the folder, kind and size of each; and how many links were not followed.
 
     Raises
     ------
@@ -94,19 +64,34 @@ def inventory(folder: Path) -> Inventory:
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "results.json").write_text("{}")
-    >>> inventory(folder).files
-    [Held(path='results.json', kind='per-speaker values', size=2)]
+    >>> inventory(folder)
+    ([{'path': 'results.json', 'kind': 'per-speaker values', 'size': 2}], 0)
     """
     if not (folder / "results.json").is_file() and not any(folder.glob("data/*/utt2spk")):
         expected = "expected an experiment tree (data/*/utt2spk) or a folder with results.json"
         raise PrivacyEvalError(f"{folder}: nothing to list: {expected}")
-    files, links = list[Held](), 0
+    files, links = list[dict[str, Any]](), 0
     for path in _files(folder):
+        name = path.relative_to(folder).as_posix()
         if path.is_symlink():
             links += 1
-        elif path.is_file() and (kind := kind_of(path.relative_to(folder).as_posix())):
-            files.append(Held(path.relative_to(folder).as_posix(), kind, path.stat().st_size))
-    return Inventory(folder, files, links)
+        elif path.is_file() and (kind := kind_of(name)):
+            files.append({"path": name, "kind": kind, "size": path.stat().st_size})
+    return files, links
+
+
+def delete(folder: Path, files: Iterable[Mapping[str, Any]]) -> int:
+    """Delete those of the listed files that can be spared; return how many.
+
+    Raises
+    ------
+    OSError
+        One cannot be deleted.
+    """
+    spared = [file["path"] for file in files if file["kind"] in SPARED]
+    for name in spared:
+        (folder / name).unlink()
+    return len(spared)
 
 
 def kind_of(name: str) -> str | None:

@@ -86,20 +86,20 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from .changes import BEYOND, OTHER_MODEL, SAME, WITHIN, changes
+    from .changes import BEYOND, OTHER_MODEL, SAME, WITHIN, changes, sentence
 
-    found = changes(arguments.results, arguments.against)
-    left = (WITHIN, SAME, OTHER_MODEL)
-    shown = {s: of for s, of in _by_state(found.numbers).items() if s not in left}
-    tables = [_table_of_changes(found.sentence, shown, found.notes)]
+    numbers, notes = changes(arguments.results, arguments.against)
+    left, states = (WITHIN, SAME, OTHER_MODEL), _by_state(numbers)
+    said, shown = sentence(numbers), {s: of for s, of in states.items() if s not in left}
+    tables = [_table_of_changes(said, shown, notes)]
     rows = [
         {**n.row, "against": "older", "value": n.difference, "low": n.low, "high": n.high}
         | {"se": n.se, "p": n.p, "p_corrected": n.p_corrected, "state": n.state, "test": n.test}
-        for n in found.numbers
+        for n in numbers
     ]
-    plain = {"sentence": found.sentence, "notes": found.notes, "numbers": rows}
+    plain = {"sentence": said, "notes": notes, "numbers": rows}
     print_found(Found(plain, rows, tables), arguments.format)
-    return 1 if arguments.fail_on_change and found.of(BEYOND) else 0
+    return 1 if arguments.fail_on_change and BEYOND in states else 0
 
 
 def _table_of_changes(sentence: str, shown: dict[str, list[Change]], notes: Sequence[str]) -> Table:
@@ -122,34 +122,32 @@ def _table_of_changes(sentence: str, shown: dict[str, list[Change]], notes: Sequ
 
 def run_inventory(arguments: argparse.Namespace) -> int:
     """List files with personal data, and delete some of them on request."""
-    from .inventory import SPARED, inventory
+    from .inventory import SPARED, delete, inventory
 
-    found = inventory(arguments.folder)
-    kinds = grouped(found.files, lambda held: held.kind)
+    files, links = inventory(arguments.folder)
+    kinds = grouped(files, lambda file: file["kind"])
     cells = [
         {
             "kind": kind,
             "files": str(len(of)),
-            "MB": f"{sum(held.size for held in of) / 1e6:.1f}",
+            "MB": f"{sum(file['size'] for file in of) / 1e6:.1f}",
             "with --delete": "deleted" if kind in SPARED else "kept",
         }
         for kind, of in kinds.items()
     ]
-    total = sum(held.size for held in found.files) / 1e6
-    said = f"{counted(len(found.files), 'file')} with personal data, {total:.1f} MB"
-    notes = [f"{counted(found.links, 'link')} not followed"] * bool(found.links)
+    total = sum(file["size"] for file in files) / 1e6
+    said = f"{counted(len(files), 'file')} with personal data, {total:.1f} MB"
+    notes = [f"{counted(links, 'link')} not followed"] * bool(links)
     tables = [text_table("inventory", f"{arguments.folder}: {said}", {"": cells}, notes)]
     if arguments.details:
         lines = {
-            kind: [{"file": held.path, "bytes": str(held.size)} for held in of]
+            kind: [{"file": file["path"], "bytes": str(file["size"])} for file in of]
             for kind, of in kinds.items()
         }
         tables.append(text_table("inventory_files", "Files", lines))
-    rows = [vars(held) for held in found.files]
-    plain = {"files": rows, "links": found.links}
-    print_found(Found(plain, rows, tables), arguments.format)
+    print_found(Found({"files": files, "links": links}, files, tables), arguments.format)
     if arguments.delete:
-        arguments.ending.append(f"{counted(found.delete(), 'file')} deleted")
+        arguments.ending.append(f"{counted(delete(arguments.folder, files), 'file')} deleted")
     return 0
 
 

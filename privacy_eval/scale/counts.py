@@ -93,40 +93,6 @@ class ScoreCounts:
         return int(self.nontargets.sum())
 
 
-@dataclass(frozen=True)
-class CountMetrics:
-    """Metrics of counted scores; rates are fractions.
-
-    Attributes
-    ----------
-    n_target, n_nontarget : int
-    eer_kaldi : Bracket
-        `kaldi_eer`, a float32 as Kaldi computes it; higher is more private.
-    eer_crossing : Bracket
-        Where miss and false-alarm rates cross; the rates at tied scores leave it open.
-    eer_rocch : Bracket
-        `rocch_eer`, exact.
-    cllr_min : Bracket
-        `min_cllr`, exact, in bits.
-    linkability : Bracket
-        `linkability`, exact; lower is more private.
-    zebra_individual : float or None
-        `individual_disclosure`, exact, in log10; None below 32 bits.
-    cllr : float or None
-        `cllr`, in bits; None below 32 bits.
-    """
-
-    n_target: int
-    n_nontarget: int
-    eer_kaldi: Bracket
-    eer_crossing: Bracket
-    eer_rocch: Bracket
-    cllr_min: Bracket
-    linkability: Bracket
-    zebra_individual: float | None
-    cllr: float | None
-
-
 def sortable_key(scores: ArrayLike) -> NDArray[np.uint32]:
     """Return the bits of float32 scores so that they sort as the scores do.
 
@@ -256,7 +222,7 @@ def _union(bins: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint32]:
     return np.asarray(together[begins])
 
 
-def count_metrics(counts: ScoreCounts) -> CountMetrics:
+def count_metrics(counts: ScoreCounts) -> dict[str, Any]:
     """Compute metrics of counted scores, each in a bracket that holds its exact value.
 
     Parameters
@@ -265,7 +231,12 @@ def count_metrics(counts: ScoreCounts) -> CountMetrics:
 
     Returns
     -------
-    CountMetrics
+    dict
+        `n_target` and `n_nontarget`; brackets of rates as fractions: `eer_kaldi`, a float32 as
+        Kaldi computes it, `eer_crossing`, where miss and false-alarm rates cross, which the rates
+        at tied scores leave open, and `eer_rocch`, all three higher if more private; of
+        `cllr_min`, in bits, and of `linkability`, lower if more private. `zebra_individual`, in
+        log10, and `cllr`, in bits, are exact; None below 32 bits.
 
     Raises
     ------
@@ -275,9 +246,9 @@ def count_metrics(counts: ScoreCounts) -> CountMetrics:
     Examples
     --------
     >>> metrics = count_metrics(count_scores([1.0, 3.0], [0.0, 2.0]))
-    >>> metrics.eer_rocch, metrics.cllr_min.low
+    >>> metrics["eer_rocch"], metrics["cllr_min"].low
     (Bracket(low=0.25, high=0.25), 0.5)
-    >>> count_metrics(count_scores([1.0, 3.0], [0.0, 2.0], bits=8)).cllr is None
+    >>> count_metrics(count_scores([1.0, 3.0], [0.0, 2.0], bits=8))["cllr"] is None
     True
     """
     for name, number in (("target", counts.n_target), ("nontarget", counts.n_nontarget)):
@@ -293,17 +264,17 @@ def count_metrics(counts: ScoreCounts) -> CountMetrics:
         llr = with_laplace(blocks[1]).llr
         zebra = float(max(abs(llr[0]), abs(llr[-1]))) / math.log(10)
         cllr = _cllr(counts)
-    return CountMetrics(
-        counts.n_target,
-        counts.n_nontarget,
-        _kaldi_eer(counts),
-        _crossing(counts),
-        Bracket(min(eers), max(eers)),
-        Bracket(min(costs), max(costs)),
-        _linkability(counts),
-        zebra,
-        cllr,
-    )
+    return {
+        "n_target": counts.n_target,
+        "n_nontarget": counts.n_nontarget,
+        "eer_kaldi": _kaldi_eer(counts),
+        "eer_crossing": _crossing(counts),
+        "eer_rocch": Bracket(min(eers), max(eers)),
+        "cllr_min": Bracket(min(costs), max(costs)),
+        "linkability": _linkability(counts),
+        "zebra_individual": zebra,
+        "cllr": cllr,
+    }
 
 
 def _nontargets_first(groups: Groups) -> Groups:

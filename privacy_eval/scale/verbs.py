@@ -96,7 +96,7 @@ def run_count_metrics(arguments: argparse.Namespace) -> Found:
             "list without a score: merge the counts of all parts"
         )
     rows, cells = [], []
-    for name, known in vars(metrics).items():
+    for name, known in metrics.items():
         ends = (known.low, known.high) if isinstance(known, Bracket) else (known, known)
         low, high = ("needs 32 bits" if end is None else f"{end:.9g}" for end in ends)
         rows.append({"metric": name, "at_least": ends[0], "at_most": ends[1]})

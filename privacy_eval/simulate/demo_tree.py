@@ -11,8 +11,6 @@ single value, one stops early, one inverts the scale.
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import math
 import zlib
@@ -28,6 +26,7 @@ from ..asv.backend import PldaBackend, train_backend
 from ..asv.model_folder import save_backend
 from ..choices import ORIGINAL_SYSTEM, RATING_COLUMNS, grouped
 from ..errors import PrivacyEvalError
+from ..io.csv_text import csv_text
 from ..io.files import write_text
 from ..io.vectors import Plda, write_vectors
 from ..io.wer import WerLine, format_wer_line
@@ -491,16 +490,12 @@ def simulate_ratings(
     >>> lines[1].startswith("listener01,Original,libri,f,u1,s1,yes,"), len(lines) - 1
     (True, 144)
     """
-    trials = {
-        place: {
-            same: [f[:2] for f in fields if (f[2] == "target") is same] for same in (True, False)
-        }
-        for place, text in keys.items()
-        for fields in [[line.split() for line in text.splitlines()]]
-    }
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(RATING_COLUMNS)
+    trials: dict[tuple[str, str, bool], list[list[str]]] = {}
+    for place, text in keys.items():
+        fields = [line.split() for line in text.splitlines()]
+        for same in (True, False):
+            trials[(*place, same)] = [f[:2] for f in fields if (f[2] == "target") is same]
+    every = list[Sequence[object]]([RATING_COLUMNS])
     for number in range(1, EVALUATORS + 1):
         name = f"listener{number:02d}"
         generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
@@ -508,27 +503,24 @@ def simulate_ratings(
         width = generator.uniform(0.6, 1.1)
         step = generator.choice([1, 1, 2, 3])
         rows = []
-        for index, system in enumerate([ORIGINAL_SYSTEM, *systems]):
-            for (data_set, gender), of_kind in trials.items():
-                for same, pairs in of_kind.items():
-                    enrollment, trial = pairs[generator.integers(len(pairs))]
-                    scores = []
-                    for metric in ("naturalness", "intelligibility", same):
-                        rating = _mean_rating(index, metric) + generator.normal(0, 0.17)
-                        if name == INVERTS:
-                            rating = 1 - rating
-                        at = 0.5 + width * (rating - 0.5) + offset
-                        scores.append(_rating(at, int(step)))
-                    if name == ONE_VALUE:
-                        scores = [5, 5, 5]
-                    same_speaker = "yes" if same else "no"
-                    rows.append(
-                        [name, system, data_set, gender, trial, enrollment, same_speaker, *scores]
-                    )
+        each = itertools.product(enumerate([ORIGINAL_SYSTEM, *systems]), trials.items())
+        for (index, system), ((data_set, gender, same), pairs) in each:
+            enrollment, trial = pairs[generator.integers(len(pairs))]
+            scores = []
+            for metric in ("naturalness", "intelligibility", same):
+                rating = _mean_rating(index, metric) + generator.normal(0, 0.17)
+                if name == INVERTS:
+                    rating = 1 - rating
+                at = 0.5 + width * (rating - 0.5) + offset
+                scores.append(_rating(at, int(step)))
+            if name == ONE_VALUE:
+                scores = [5, 5, 5]
+            where = (data_set, gender, trial, enrollment, "yes" if same else "no")
+            rows.append([name, system, *where, *scores])
         if name == STOPS_EARLY:
             rows = rows[:: max(1, len(rows) // _EARLY)][:_EARLY]
-        writer.writerows(rows)
-    return text.getvalue()
+        every += rows
+    return csv_text(every)
 
 
 def _mean_rating(index: int, metric: str | bool) -> float:

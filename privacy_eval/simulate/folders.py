@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from ..choices import grouped
 from ..errors import PrivacyEvalError
-from ..io.files import atomic_folder, atomic_path, sweep, write_text
+from ..io.files import atomic_folder, atomic_path, read_text, sweep, write_text
 from ..io.schema import load_json
-from ..protocol.protocol import Protocol, TrialSet
+from ..io.yaml_text import parse_yaml
+from ..protocol.protocol import Protocol, TrialSet, resource
 
 
 @contextlib.contextmanager
@@ -117,39 +118,17 @@ class TrialSize:
         ]
 
 
-#: The challenges' trial sets by data set, split and gender. LibriSpeech: 2022 and 2024, and track
-#: 1 of 2026; VCTK: 2022, of whose utterances as many are taken as there are target trials. Others:
-#: track 2 of 2026, in June 2026 (its statistics of MLS).
-TRUE_SIZES: Mapping[tuple[str, str, str], TrialSize] = {
-    ("libri", "dev", "f"): TrialSize(15, 20, 1018, 704),
-    ("libri", "dev", "m"): TrialSize(14, 20, 960, 644),
-    ("libri", "test", "f"): TrialSize(16, 20, 734, 548),
-    ("libri", "test", "m"): TrialSize(13, 20, 762, 449),
-    ("vctk_different", "dev", "f"): TrialSize(15, 15, 1781, 1781, 13219),
-    ("vctk_different", "dev", "m"): TrialSize(15, 15, 2015, 2015, 12985),
-    ("vctk_different", "test", "f"): TrialSize(15, 15, 1944, 1944, 13056),
-    ("vctk_different", "test", "m"): TrialSize(15, 15, 1742, 1742, 13258),
-    ("vctk_common", "dev", "f"): TrialSize(15, 15, 344, 344, 4810),
-    ("vctk_common", "dev", "m"): TrialSize(15, 15, 351, 351, 4911),
-    ("vctk_common", "test", "f"): TrialSize(15, 15, 346, 346, 4844),
-    ("vctk_common", "test", "m"): TrialSize(15, 15, 354, 354, 4956),
-    ("en", "dev", "f"): TrialSize(21, 21, 1588, 1588),
-    ("en", "dev", "m"): TrialSize(21, 21, 1632, 1632),
-    ("en", "test", "f"): TrialSize(21, 21, 1574, 1574),
-    ("en", "test", "m"): TrialSize(21, 21, 1613, 1613),
-    ("de", "dev", "f"): TrialSize(15, 15, 1451, 1451),
-    ("de", "dev", "m"): TrialSize(15, 15, 1484, 1484),
-    ("de", "test", "f"): TrialSize(15, 15, 1429, 1429),
-    ("de", "test", "m"): TrialSize(15, 15, 1440, 1440),
-    ("fr", "dev", "f"): TrialSize(9, 9, 1043, 1043),
-    ("fr", "dev", "m"): TrialSize(9, 9, 1002, 1002),
-    ("fr", "test", "f"): TrialSize(9, 9, 1026, 1026),
-    ("fr", "test", "m"): TrialSize(9, 9, 1028, 1028),
-    ("es", "dev", "f"): TrialSize(10, 10, 1000, 1000),
-    ("es", "dev", "m"): TrialSize(10, 10, 1040, 1040),
-    ("es", "test", "f"): TrialSize(10, 10, 946, 946),
-    ("es", "test", "m"): TrialSize(10, 10, 1071, 1071),
-}
+@functools.cache
+def true_sizes() -> Mapping[tuple[str, str, str], TrialSize]:
+    """Read the sizes of the challenges' trial sets, by data set, split and gender."""
+    path = resource("conf/published/trial_sizes.yaml")
+    listed: Any = parse_yaml(read_text(path), str(path))
+    return {
+        (data_set, split, gender): TrialSize(*sizes)
+        for data_set, splits in listed.items()
+        for split, of_split in splits.items()
+        for gender, sizes in of_split.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -171,7 +150,7 @@ class Demo:
             It is not known.
         """
         place = trial_set.data_set.id, trial_set.split, gender or trial_set.gender
-        size = self.size or TRUE_SIZES.get(place)
+        size = self.size or true_sizes().get(place)
         if size is None:
             raise PrivacyEvalError(
                 f"protocol {self.protocol.name}: the challenge's numbers of trials are not known "

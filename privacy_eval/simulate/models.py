@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -62,17 +62,17 @@ class ScoreModel:
         return float(scipy.special.ndtr(-self.separation / spread))
 
     @classmethod
-    def with_eer(cls, eer: float, *, offset: float = 0.0, scale: float = 1.0) -> ScoreModel:
-        """Return the model with the default effects and a given EER.
+    def with_eer(cls, eer: float, **options: float) -> ScoreModel:
+        """Return the model of some effects, offset and scale with a given EER.
 
         Examples
         --------
         >>> round(ScoreModel.with_eer(0.25).eer, 12)
         0.25
         """
-        zero = cls(0.0)
+        zero = cls(0.0, **options)
         spread = zero.target_deviation + zero.nontarget_deviation
-        return cls(-float(scipy.special.ndtri(eer)) * spread, offset=offset, scale=scale)
+        return replace(zero, separation=-float(scipy.special.ndtri(eer)) * spread)
 
 
 def simulate_trials(

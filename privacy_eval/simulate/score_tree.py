@@ -37,38 +37,25 @@ _TRAINING_SPEAKERS, _TRAINING_UTTERANCES = 120, 8
 Float32 = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class _Strength:
-    """How well a system anonymizes, and what it costs.
-
-    Attributes
-    ----------
-    eer : mapping
-        By attack model.
-    wer : float
-        Factor of the word error rate.
-    emotion : float
-        Share that is kept of what recalls exceed chance by.
-    """
-
-    eer: Mapping[str, float]
-    wer: float
-    emotion: float
-
-
-def _strength(system: str, demo: Demo) -> _Strength:
-    """Draw a system's strength; B1 anonymizes lightly and B2 more."""
+def _strength(system: str, demo: Demo) -> Mapping[str, float]:
+    """Draw how well a system anonymizes: the EER by attack model; and what it costs: the factor of
+    the word error rate, and the share that is kept of what recalls of emotions exceed chance by. B1
+    anonymizes lightly and B2 more."""
     draw = demo.stream("strength", system).uniform
     semi = {"B1": 0.18, "B2": 0.33}.get(system, draw(0.1, 0.4))
-    lazy = semi + draw(0.03, 0.1)
-    eer = {"ignorant": draw(0.46, 0.5), "lazy-informed": lazy, "semi-informed": semi}
-    return _Strength(eer, draw(1.3, 1.6) + 4 * semi, draw(0.9, 1.1) * (1 - 1.8 * semi))
+    return {
+        "semi-informed": semi,
+        "lazy-informed": semi + draw(0.03, 0.1),
+        "ignorant": draw(0.46, 0.5),
+        "wer": draw(1.3, 1.6) + 4 * semi,
+        "emotion": draw(0.9, 1.1) * (1 - 1.8 * semi),
+    }
 
 
 def _anonymization(system: str, asv_model: str, demo: Demo) -> Anonymization:
     """Return what a system does to vectors of the model trained on original or anonymized speech;
     the second sees more of the voice."""
-    eer = _strength(system, demo).eer
+    eer = _strength(system, demo)
     linked = eer["semi-informed" if asv_model == ANONYMIZED else "lazy-informed"]
     return anonymization(linked, eer["ignorant"], _VECTORS, _ENROLLMENT)
 
@@ -244,7 +231,7 @@ class ScoreTree(Demo):
             gender_of = {s: s[-1].lower() for s in names}
         spoken = {u: simulate_words(s, u, self.seed).split() for u, s in speaker_of.items()}
         self.write_data(name, speaker_of, gender_of)
-        rates = {"": 1.0, **{f"_{s}": _strength(s, self).wer for s in self.systems}}
+        rates = {"": 1.0, **{f"_{s}": _strength(s, self)["wer"] for s in self.systems}}
         for suffix, factor in rates.items():
             folder = self.tree / "exp" / self.protocol.recognition.folders[0] / f"{name}{suffix}"
             heard, line = _misheard(spoken, _ORIGINAL_WER * factor, self.stream(name, suffix))
@@ -253,7 +240,7 @@ class ScoreTree(Demo):
 
     def _write_emotions(self, system: str) -> None:
         """Write the recalls of a system, by fold."""
-        kept = _strength(system, self).emotion
+        kept = _strength(system, self)["emotion"]
         names = ",".join(f"ACC_{emotion}" for emotion in _RECALLS)
         lines = [f",dataset,split,fold,ser,UAR,{names}"]
         for data_set, split, speech, fold in itertools.product(

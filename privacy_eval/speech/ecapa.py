@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..asv.cosine import unit_vectors
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.arrays import TensorView, read_torch
 from ..io.files import digest
@@ -31,6 +32,7 @@ DILATIONS = (2, 3, 4)
 _EPSILON, LEAST_VARIANCE = 1e-5, 1e-12
 #: More values per frame than this are no mel bands.
 _MOST_BANDS = 200
+_FULL_SCALE = 32768.0
 #: How many batches were seen, an integer, which is not used.
 _COUNTER = ".num_batches_tracked"
 #: Tensors of other networks, and their names.
@@ -64,12 +66,19 @@ class Ecapa:
         Its digest.
     layers : mapping of str to Layer
     front_end : FrontEnd
+    of_2024 : bool
+        Take recordings as the challenge's evaluation of 2024 reads them: without samples of 0 at
+        the ends, the peak scaled to full scale.
+    normalize : bool
+        Bring vectors to unit length.
     """
 
     where: str
     sha256: str
     layers: Mapping[str, Layer]
     front_end: FrontEnd
+    of_2024: bool = False
+    normalize: bool = False
 
     @property
     def rate(self) -> int:
@@ -92,7 +101,12 @@ class Ecapa:
         PrivacyEvalError
             No speech; fewer frames than the network looks at; weights that give no finite vector.
         """
-        return self.vector(self.front_end.compute(audio))
+        if self.of_2024:
+            samples = np.asarray(np.trim_zeros(audio.samples), np.float32)
+            peak = float(np.abs(samples).max(initial=0.0)) or 1.0
+            audio = replace(audio, samples=samples * np.float32(_FULL_SCALE / peak))
+        vector = self.vector(self.front_end.compute(audio))
+        return unit_vectors(vector[None])[0].astype(np.float32) if self.normalize else vector
 
     def vector(self, features: Array) -> Array:
         """Compute the vector of features.

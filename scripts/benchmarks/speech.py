@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from privacy_eval.speech.features import mfcc, sliding_cmvn, voice_activity
 from privacy_eval.speech.mcadams import convert, to_int16
 from privacy_eval.speech.nnet3 import Network
-from privacy_eval.speech.nnet3_file import ModelFile, Node
-from privacy_eval.speech.nnet3_parts import Component, parse_descriptor
+from privacy_eval.speech.nnet3_file import Component, ModelFile, Node, parse_descriptor
 from privacy_eval.speech.xvector import Extractor
 
 from .measuring import Measure, Row, constant, processor

@@ -68,16 +68,16 @@ def test_every_file_is_listed_once_with_its_size(tree: Path) -> None:
 
 
 def test_tables_and_report_are_made_after_deletion(tree: Path, tmp_path: Path) -> None:
-    listed = inventory(tree).files
+    listed, _ = inventory(tree)
     results = tree / "results/results.json"
     before = ok(cli("tables", "--results", results)).out
     run = ok(cli("inventory", tree, "--delete"))
-    deleted = [held for held in listed if held.kind in SPARED]
+    deleted = [file for file in listed if file["kind"] in SPARED]
     assert f"{len(deleted)} files deleted" in run.out and deleted
-    left = {held.path for held in listed} - {held.path for held in deleted}
+    left = {file["path"] for file in listed} - {file["path"] for file in deleted}
     assert all((tree / path).is_file() for path in left)
-    assert not any((tree / held.path).exists() for held in deleted)
-    assert {held.kind for held in inventory(tree).files}.isdisjoint(SPARED)
+    assert not any((tree / file["path"]).exists() for file in deleted)
+    assert {file["kind"] for file in inventory(tree)[0]}.isdisjoint(SPARED)
     assert ok(cli("tables", "--results", results)).out == before
     figures, page = tmp_path / "figures", tmp_path / "report.html"
     ok(cli("figures", "--results", results, "--out", figures, "--format", "png"))

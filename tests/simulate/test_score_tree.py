@@ -15,7 +15,7 @@ from privacy_eval.numbers.report_sources import ReportSources
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.json_store import read_results
 from privacy_eval.simulate import write_demo_tree
-from privacy_eval.simulate.folders import TRUE_SIZES
+from privacy_eval.simulate.folders import true_sizes
 from privacy_eval.simulate.models import anonymization, cosine_scores, original_model
 
 #: Editions, and numbers of systems.
@@ -61,7 +61,7 @@ def test_numbers_of_trials_are_the_challenges(whole: Path) -> None:
     # Track 2: all trials of a language and split, in the organizers' statistics.
     totals = {"de_dev": 44025, "fr_test": 18486, "es_test": 20170, "en_dev": 67620}
     for name, total in totals.items():
-        sizes = [TRUE_SIZES[(*name.split("_"), gender)] for gender in "fm"]
+        sizes = [true_sizes()[(*name.split("_"), gender)] for gender in "fm"]
         assert sum(size.enrolled * size.utterances for size in sizes) == total
 
 

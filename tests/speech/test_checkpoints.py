@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -26,7 +27,6 @@ from privacy_eval.io.files import digest
 from privacy_eval.speech.audio import Audio
 from privacy_eval.speech.ecapa import read_ecapa
 from privacy_eval.speech.trees.demo_speech import RATE, draw_voice, speak
-from privacy_eval.speech.trees.edition import TrimmedEcapa
 
 soundfile = pytest.importorskip("soundfile", reason="audio needs the extra speech")
 
@@ -324,7 +324,7 @@ def test_teams_that_share_speech_are_not_scored(tree: Path) -> None:
     assert {path.parts[-4] for path in tree.glob("exp/**/scores")} == {"t1"}
 
 
-NETWORK = TrimmedEcapa(**vars(read_ecapa(CHECKPOINT.read_bytes(), "checkpoint")))
+NETWORK = replace(read_ecapa(CHECKPOINT.read_bytes(), "checkpoint"), of_2024=True)
 
 
 @settings(max_examples=5)

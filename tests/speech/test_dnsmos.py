@@ -35,13 +35,13 @@ def test_windows_of_short_and_long_utterances() -> None:
 @needs_onnxruntime
 @needs_soxr
 def test_values_of_speech() -> None:
-    dnsmos = load_dnsmos()
+    rate = load_dnsmos()
     for name, golden in GOLDEN["values"].items():
-        found = dnsmos.rate(audio(name))
+        found = rate(audio(name))
         assert {key: found[key] for key in golden} == pytest.approx(golden, abs=1e-3), name
     for samples, message in ((np.zeros(0, np.int16), "no samples"), ([40000.0], "full scale")):
         with pytest.raises(PrivacyEvalError, match=message):
-            dnsmos.rate(Audio(np.asarray(samples), 16000))
+            rate(Audio(np.asarray(samples), 16000))
 
 
 @needs_golden_models
@@ -61,10 +61,10 @@ def test_mel_spectrogram_of_p808() -> None:
 def test_values_of_golden_speech() -> None:
     """Three utterances of the list; all take minutes."""
     golden = json.loads((MODELS / "quality" / "dnsmos.json").read_text())
-    dnsmos = load_dnsmos()
+    rate = load_dnsmos()
     for name, path in list(listed("dnsmos").items())[:3]:
         wanted = {key: golden[name][key] for key in ("sig", "bak", "ovrl", "p808")}
-        found = dnsmos.rate(audio(path))
+        found = rate(audio(path))
         assert {key: found[key] for key in wanted} == pytest.approx(wanted, abs=1e-3), name
 
 

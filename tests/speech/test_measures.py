@@ -113,7 +113,7 @@ def _evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", autouse=True)
 def _networks() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(utility, "load_dnsmos", lambda cache: Quality())
+        patch.setattr(utility, "load_dnsmos", lambda cache: Quality().rate)
         patch.setattr(utility, "load_phone_recognizer", Recognizer)
         measures._network.cache_clear()
         measures._phone_recognizer.cache_clear()

@@ -13,8 +13,7 @@ from reference_nnet3 import Expression, Net, binary_value, write_model
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.speech import nnet3_file
 from privacy_eval.speech.nnet3 import Network
-from privacy_eval.speech.nnet3_file import read_model
-from privacy_eval.speech.nnet3_parts import parse_descriptor
+from privacy_eval.speech.nnet3_file import parse_descriptor, read_model
 
 INPUT: Expression = ("ref", "input")
 WEIGHTS = np.float32([[1, 2], [3, 4], [5, 6]])

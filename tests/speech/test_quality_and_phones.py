@@ -35,7 +35,7 @@ class Recognizer:
 
 @pytest.fixture(name="data")
 def _data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(utility, "load_dnsmos", lambda cache: Quality())
+    monkeypatch.setattr(utility, "load_dnsmos", lambda cache: Quality().rate)
     monkeypatch.setattr(utility, "load_phone_recognizer", Recognizer)
     return folder(tmp_path / "data", {"s1-a": 1000, "s1-b": 3000, "s2-a": 2000})
 
@@ -74,7 +74,7 @@ def test_another_level_than_that_of_original_speech(
         def rate(self, audio: Audio) -> dict[str, float]:
             return {**super().rate(audio), "level_db": utility.level_db(audio)}
 
-    monkeypatch.setattr(utility, "load_dnsmos", lambda cache: Level())
+    monkeypatch.setattr(utility, "load_dnsmos", lambda cache: Level().rate)
     folders = {}
     for name, peak in (("o", 1000 * factor), ("a", 1000)):
         folders[name] = folder(tmp_path / name, {"s1-a": 1000, "s2-a": 1000})

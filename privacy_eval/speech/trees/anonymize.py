@@ -193,8 +193,8 @@ def anonymize_data(
     notes = file_names(utterances_of)
     products = []
     for speaker, names in utterances_of.items():
-        of = out / "wav", reader, anonymizer, speaker, tuple(names), notes[speaker]
-        products.append(_Speech(*of).product())
+        of = out / "wav", reader, anonymizer, speaker, names, notes[speaker]
+        products.append(_speech(*of))
     inputs = Inputs()
     outcome = bring_up_to_date(products, inputs, run)
     if run.job == (1, 1) and all(product.is_current(inputs) for product in products):
@@ -284,7 +284,7 @@ def _converted_folder(data: Path, out: Path, reader: AudioReader, command: Comma
         (out / _RUNNING).touch()
         (out / "wav.scp").unlink(missing_ok=True)
         meter = Meter(out / SECONDS)
-        meter.run(lambda: command.run_on(data, out), lambda: [*map(reader.length, reader.ids)])
+        meter.run(lambda: command.run_on(data, out), partial(map, reader.length, reader.ids))
         meter.write()
         if not (out / "wav.scp").is_file():
             raise PrivacyEvalError(f"{out}: the anonymizer wrote no wav.scp")
@@ -327,45 +327,39 @@ def _check_ids(data: Path, ids: Sequence[str], speaker_of: dict[str, str]) -> No
             raise PrivacyEvalError(f"{data}: utterance {name!r} cannot name a file")
 
 
-@dataclass(frozen=True)
-class _Speech:
-    """The converted speech of a speaker."""
+def _speech(
+    folder: Path,
+    reader: AudioReader,
+    anonymizer: McAdams | Command,
+    speaker: str,
+    utterances: Sequence[str],
+    note: str,
+) -> Product:
+    """Return the product of the converted speech of a speaker."""
+    settings = anonymizer.settings(dict.fromkeys(utterances, speaker))
+    files = {name: folder / f"{name}.wav" for name in utterances}
 
-    folder: Path
-    reader: AudioReader
-    anonymizer: McAdams | Command
-    speaker: str
-    utterances: tuple[str, ...]
-    note: str
+    def find(inputs: Inputs) -> Sources:
+        return {**reader.existing_files(utterances), **anonymizer.sources()}
 
-    def product(self) -> Product:
-        settings = self.anonymizer.settings(dict.fromkeys(self.utterances, self.speaker))
-        options = {**settings, "sources": {u: self.reader.target(u) for u in self.utterances}}
-        return Product(
-            self.speaker,
-            self.folder,
-            self.folder / f".{self.note}.json",
-            tuple(self.folder / f"{name}.wav" for name in self.utterances),
-            self.find,
-            self.make,
-            subject={"speaker": self.speaker},
-            options=options,
-        )
-
-    def find(self, inputs: Inputs) -> Sources:
-        return {**self.reader.existing_files(self.utterances), **self.anonymizer.sources()}
-
-    def make(self, inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
-        speech, meter = dict[Path, bytes](), Meter(self.folder / f".{self.note}{SECONDS}")
-        for name in self.utterances:
-            convert = partial(self.anonymizer.convert, self.reader, self.speaker, name)
-            seconds_of = partial(self._seconds, name)
-            speech[self.folder / f"{name}.wav"] = meter.run(convert, seconds_of)
+    def make(inputs: Inputs, paths: Paths, now: Fingerprint) -> Content:
+        speech, meter = dict[Path, bytes](), Meter(folder / f".{note}{SECONDS}")
+        for name, path in files.items():
+            convert = partial(anonymizer.convert, reader, speaker, name)
+            speech[path] = meter.run(convert, partial(map, reader.length, [name]))
         meter.write()
         return Content(speech)
 
-    def _seconds(self, name: str) -> list[float]:
-        return [self.reader.length(name)]
+    return Product(
+        speaker,
+        folder,
+        folder / f".{note}.json",
+        tuple(files.values()),
+        find,
+        make,
+        subject={"speaker": speaker},
+        options={**settings, "sources": {u: reader.target(u) for u in utterances}},
+    )
 
 
 def _lists(

@@ -129,7 +129,7 @@ class Meter:
     path: Path
     parts: list[Part] = field(default_factory=list)
 
-    def run(self, convert: Callable[[], T], seconds_of: Callable[[], Sequence[float]]) -> T:
+    def run(self, convert: Callable[[], T], seconds_of: Callable[[], Iterable[float]]) -> T:
         """Convert recordings, and measure it.
 
         Parameters
@@ -141,7 +141,7 @@ class Meter:
         result = convert()
         spent = time.monotonic() - wall, _used()[0] - processor
         try:
-            seconds = seconds_of()
+            seconds = [*seconds_of()]
         except PrivacyEvalError:  # of a length that cannot be told nothing is known
             return result
         length = _length(seconds[0]) if len(seconds) == 1 else ANY

@@ -21,7 +21,7 @@ import statistics
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,8 @@ _DISCRIMINANTS = "LDA of {}", "joint LDA of {}", "PLDA of {} crops"
 
 #: Files by suffix and utterance, and what gets the number of recordings looked at.
 _Paths = Mapping[str, Mapping[str, Path]]
+#: Data folders: the speaker of every utterance, sorted.
+_Sets = Mapping[str, Mapping[str, str]]
 _Progress = Callable[[int, int, str], None] | None
 
 _PROTOCOL_TEXT = """\
@@ -161,48 +163,18 @@ class AudioFolders:
     crop: float = DEFAULT_CROP
 
 
-@dataclass(frozen=True)
-class NewTree:
-    """Summary of a new tree.
-
-    Attributes
-    ----------
-    made : bool
-        False if it already existed.
-    sets : mapping
-        Numbers of speakers and utterances of its data folders.
-    is_outside : bool
-        Whether audio is outside the tree.
-    remarks : tuple of str
-        What the trials can carry, and what is missing.
-    speakers : tuple of str
-        What was taken for speakers, and for those of the training speech.
-    """
-
-    made: bool
-    sets: Mapping[str, tuple[int, int]]
-    is_outside: bool
-    remarks: tuple[str, ...] = ()
-    speakers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Set:
-    """A data folder: the speaker of every utterance, sorted, and its enrollment or trial list."""
-
-    speaker_of: Mapping[str, str]
-    list: Mapping[str, bytes] = field(default_factory=dict)
-
-
 def make_tree(
     tree: Path, source: AudioFolders, tell: Callable[[str], object], progress: _Progress = None
-) -> NewTree:
+) -> tuple[bool, list[str]]:
     """Write the data folders, trials and protocol of a tree; files of audio are not copied.
+
+    Return whether audio is outside the tree, and what the trials can carry, and what is missing.
 
     Parameters
     ----------
     tell : callable
-        Print a line: which recordings cannot be used, before an error says that they are too many.
+        Print a line: which recordings cannot be used, before an error says that they are too many;
+        then the data folders, and what was taken for speakers.
     progress : callable, optional
         Gets the number of recordings looked at, of all, and the name of the last.
 
@@ -230,7 +202,7 @@ def make_tree(
         refuse(shared, file, "training utterances evaluated, too")
         folders.append(training)
     audio = _audio(source, folders)
-    tree = Path(os.path.abspath(tree))
+    named, tree = tree, Path(os.path.abspath(tree))
     _model_files(source)  # before any work: what is missing
     recordings, audio = _recordings(source, folders, audio, progress)
     for line in write_list(tree, recordings):
@@ -241,10 +213,11 @@ def make_tree(
         folders[n] = replace(folder, speaker_of=kept)
     faults += _few(source, speech, folders[0])
     try:
-        sets = _evaluation_sets(folders[0], source)
+        sets, lists = _evaluation_sets(folders[0], source)
         for of in folders[1:]:
-            sets[_TRAINING] = _Set(of.speaker_of)
-        files = _data_folders(sets, folders[0], audio, tree) | _model_files(source) | stated
+            sets[_TRAINING] = of.speaker_of
+        files = _data_folders(sets, lists, folders[0], audio, tree)
+        files |= _model_files(source) | stated
     except PrivacyEvalError as error:
         faults.append(str(error))
     if faults:
@@ -261,15 +234,14 @@ def make_tree(
     if source.encoders and not is_informed:
         lacks = "attackers who learn from anonymized speech are left out"
         remarks.append(f"{lacks}: --training DIR names speech of other speakers to anonymize, too")
+    tell(f"{named}: {'created' if _write(tree, files, source) else 'already exists'}")
+    for name, speaker_of in sets.items():
+        speakers = len(set(speaker_of.values()))
+        tell(f"  data/{name}: {len(speaker_of)} utterances of {speakers} speakers")
+    for what, folder in zip(("speakers", "training speakers"), folders, strict=False):
+        tell(f"  {what} {folder.speakers}")
     everything = [path for paths in audio.values() for path in paths.values()]
-    taken = zip(("speakers", "training speakers"), folders, strict=False)
-    return NewTree(
-        _write(tree, files, source),
-        {n: (len(set(s.speaker_of.values())), len(s.speaker_of)) for n, s in sets.items()},
-        bool(paths_outside(everything, [tree])),
-        (*remarks, *folders[0].remarks),
-        tuple(f"{what} {folder.speakers}" for what, folder in taken),
-    )
+    return bool(paths_outside(everything, [tree])), [*remarks, *folders[0].remarks]
 
 
 def _audio(source: AudioFolders, folders: Sequence[SpeechFolder]) -> _Paths:
@@ -398,18 +370,23 @@ def _speech(
 
 
 def _data_folders(
-    sets: Mapping[str, _Set], speech: SpeechFolder, audio: _Paths, tree: Path
+    sets: _Sets,
+    lists: Mapping[str, Mapping[str, bytes]],
+    speech: SpeechFolder,
+    audio: _Paths,
+    tree: Path,
 ) -> dict[str, bytes]:
     """The files of all data folders by their path in the tree; `audio`: by suffix and utterance."""
     files: dict[str, bytes] = {}
     for suffix, paths in audio.items():
-        for name, members in sets.items():
-            if members.speaker_of.keys() <= paths.keys():
-                folder = f"data/{name}{suffix}"
-                files |= _data_folder(folder, members, speech.gender_of, paths, tree)
-                if not suffix and members.speaker_of.keys() <= speech.said.keys():
-                    lines = (f"{u} {speech.said[u].strip()}".strip() for u in members.speaker_of)
-                    files[f"{folder}/text"] = _lines(lines)
+        for name, speaker_of in sets.items():
+            if speaker_of.keys() <= paths.keys():
+                of_set = _data_folder(speaker_of, speech.gender_of, paths, tree)
+                of_set |= lists.get(name, {})
+                if not suffix and speaker_of.keys() <= speech.said.keys():
+                    lines = (f"{u} {speech.said[u].strip()}".strip() for u in speaker_of)
+                    of_set["text"] = _lines(lines)
+                files |= {f"data/{name}{suffix}/{file}": text for file, text in of_set.items()}
     return files
 
 
@@ -429,8 +406,11 @@ def _few(source: AudioFolders, speech: SpeechFolder, usable: SpeechFolder) -> It
         yield f"{where}: {problem} ({remedy}): {len(few)}: {abbreviate(few)}"
 
 
-def _evaluation_sets(speech: SpeechFolder, source: AudioFolders) -> dict[str, _Set]:
-    """Split utterances into enrollment and trials, of different sessions where they are known."""
+def _evaluation_sets(
+    speech: SpeechFolder, source: AudioFolders
+) -> tuple[dict[str, Mapping[str, str]], dict[str, dict[str, bytes]]]:
+    """Split utterances into enrollment and trials, of different sessions where they are known;
+    return these sets, and the lists of each."""
     speaker_of, gender_of = speech.speaker_of, speech.gender_of
     utterances_of = grouped(speaker_of, speaker_of.__getitem__)
     sessions = {
@@ -440,12 +420,10 @@ def _evaluation_sets(speech: SpeechFolder, source: AudioFolders) -> dict[str, _S
     split = [_split(of, source.enroll) for of in sessions.values()]
     enrolled = {utterance for first, _ in split for utterance in first}
     tested = {utterance for _, others in split for utterance in others}
-    sets = {
-        _ENROLLMENT: _Set(
-            {u: s for u, s in speaker_of.items() if u in enrolled},
-            {"enrolls": _lines(sorted(enrolled))},
-        )
+    sets: dict[str, Mapping[str, str]] = {
+        _ENROLLMENT: {u: s for u, s in speaker_of.items() if u in enrolled}
     }
+    lists = {_ENROLLMENT: {"enrolls": _lines(sorted(enrolled))}}
     by_gender = {
         gender: [s for s in sorted(sessions) if gender_of.get(s, gender) == gender]
         for gender in _titles(gender_of)
@@ -468,8 +446,9 @@ def _evaluation_sets(speech: SpeechFolder, source: AudioFolders) -> dict[str, _S
             for e in speakers
             for u, s in tried.items()
         )
-        sets[f"speech_trials_{gender}"] = _Set(tried, {"trials": _lines(lines)})
-    return sets
+        sets[name := f"speech_trials_{gender}"] = tried
+        lists[name] = {"trials": _lines(lines)}
+    return sets, lists
 
 
 def _split(sessions: Mapping[str, list[str]], enroll: int | None) -> tuple[list[str], list[str]]:
@@ -489,11 +468,11 @@ def _split(sessions: Mapping[str, list[str]], enroll: int | None) -> tuple[list[
     return first[:enroll], others
 
 
-def _remarks(speech: SpeechFolder, sets: Mapping[str, _Set]) -> tuple[str, ...]:
+def _remarks(speech: SpeechFolder, sets: _Sets) -> tuple[str, ...]:
     """Say what the trials can carry, and where enrollment and trials share a session."""
     tried: dict[str, str] = {}
-    for name, one in sets.items():
-        tried |= one.speaker_of if "_trials_" in name else {}
+    for name, speaker_of in sets.items():
+        tried |= speaker_of if "_trials_" in name else {}
     speakers = len(set(tried.values()))
     per_speaker = len(tried) / speakers
 
@@ -547,19 +526,21 @@ def _refuse_affix(source: AudioFolders, audio: _Paths) -> None:
 
 
 def _data_folder(
-    folder: str, members: _Set, gender_of: Mapping[str, str], audio: Mapping[str, Path], tree: Path
+    speaker_of: Mapping[str, str],
+    gender_of: Mapping[str, str],
+    audio: Mapping[str, Path],
+    tree: Path,
 ) -> dict[str, bytes]:
-    """The files of a data folder by their path in the tree."""
-    utterances_of = grouped(members.speaker_of, members.speaker_of.__getitem__)
+    """The files of a data folder by name."""
+    utterances_of = grouped(speaker_of, speaker_of.__getitem__)
     files = {
-        "utt2spk": _lines(f"{u} {s}" for u, s in members.speaker_of.items()),
+        "utt2spk": _lines(f"{u} {s}" for u, s in speaker_of.items()),
         "spk2utt": _lines(f"{s} {' '.join(utterances_of[s])}" for s in sorted(utterances_of)),
-        "wav.scp": _lines(f"{u} {_location(audio[u], tree)}" for u in members.speaker_of),
-        **members.list,
+        "wav.scp": _lines(f"{u} {_location(audio[u], tree)}" for u in speaker_of),
     }
     if utterances_of.keys() <= gender_of.keys():
         files["spk2gender"] = _lines(f"{s} {gender_of[s]}" for s in sorted(utterances_of))
-    return {f"{folder}/{name}": text for name, text in files.items()}
+    return files
 
 
 def _location(path: Path, tree: Path) -> str:
@@ -586,7 +567,7 @@ def _model_files(source: AudioFolders) -> dict[str, bytes]:
 def _protocol(
     source: AudioFolders,
     speech: SpeechFolder,
-    sets: Mapping[str, _Set],
+    sets: _Sets,
     is_informed: bool,
     remarks: tuple[str, ...],
 ) -> str:
@@ -605,8 +586,8 @@ def _protocol(
         of_gender = " of the same gender"
     notes = (f"  - {json.dumps(note, ensure_ascii=False)}\n" for note in remarks)
     more += "# What the report says on its first screen:\nremarks:\n" + "".join(notes)
-    all_parts = {u for part in parts for u in sets[part].speaker_of}
-    whole = len(tried) > 1 and tried[-1] == _ALL and all_parts == {*sets[_WHOLE].speaker_of}
+    all_parts = {u for part in parts for u in sets[part]}
+    whole = len(tried) > 1 and tried[-1] == _ALL and all_parts == {*sets[_WHOLE]}
     return _PROTOCOL_TEXT.format(
         speakers=speech.speakers,
         rule=rule,
@@ -639,7 +620,7 @@ def _models(is_informed: bool) -> str:
 
 
 def _encoder_models(
-    source: AudioFolders, sets: Mapping[str, _Set], speech: SpeechFolder, is_informed: bool
+    source: AudioFolders, sets: _Sets, speech: SpeechFolder, is_informed: bool
 ) -> str:
     """The ASV model and the attackers of a protocol of encoders, the first of which is the
     challenge's own; those that lack training speech, words or speakers are left out."""
@@ -671,7 +652,7 @@ def _encoder_models(
         add(id=f"{SPECTRUM}-{LDA_JOINT}", **title, scoring=LDA_JOINT, **learnt)
     if speech.said:
         add(id="words", title="words alone", knows=["words"], scoring="words")
-    few = min(len(set(s.speaker_of.values())) for n, s in sets.items() if n != _TRAINING)
+    few = min(len(set(s.values())) for n, s in sets.items() if n != _TRAINING)
     if len(attackers) > 1 and few >= LEAST_FOLDS:
         knows = [*voices, *["training"] * is_informed, *["words"] * bool(speech.said)]
         add(id="fused", title="fusion of the others", knows=knows, scoring="fused")

@@ -127,58 +127,51 @@ def make_measures(experiment: Experiment, options: MeasureOptions, run: Run = Ru
 # Speech
 
 
-@dataclass(frozen=True)
-class _Speech:
-    """The utterances of a speaker in a data folder, and the network that measures them."""
+def _speech(
+    access: TreeAccess,
+    options: MeasureOptions,
+    network: str,
+    reader: AudioReader,
+    spoken: tuple[str, Sequence[str]],
+    path: Path,
+) -> Product:
+    """Return what a network says of a speaker and the utterances in a data folder."""
+    from ..models import MODELS
 
-    access: TreeAccess
-    network: str
-    folder: str
-    speaker: str
-    utterances: tuple[str, ...]
-    reader: AudioReader
-    path: Path
-    cache: Path | None
+    speaker, utterances = spoken
 
-    def product(self) -> Product:
-        from ..models import MODELS
+    def find(inputs: Inputs) -> Sources:
+        return reader.existing_files(utterances)
 
-        targets = {name: self.reader.target(name) for name in self.utterances}
-        model = [file.sha256 for file in MODELS[_NETWORKS[self.network]].files]
-        return Product(
-            f"{self.network} of {self.folder}, speaker {self.speaker}",
-            self.access.tree,
-            note_of(self.path),
-            (self.path,),
-            self.find,
-            self.make,
-            subject={"network": self.network, "model": model},
-            options={"targets": targets},
-            revision=_REVISIONS[self.network],
-            optional=True,
-            cost=lambda: 1.0 + self.reader.size(self.utterances),
-        )
-
-    def find(self, inputs: Inputs) -> Sources:
-        return self.reader.existing_files(self.utterances)
-
-    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        measure = _network(self.network, self.cache)
-        values: dict[str, Any] = {}
-        refused = []
-        self.reader.remarks.clear()
-        for name in self.utterances:
+    def make(inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        measure, values, refused = _network(network, options.cache), dict[str, Any](), []
+        reader.remarks.clear()
+        for name in utterances:
             try:
-                audio = self.reader.read(name)
-                with located(self.reader.where(name)):
+                audio = reader.read(name)
+                with located(reader.where(name)):
                     values[name] = measure(audio)
             except PrivacyEvalError:
-                if not self.access.allow_missing:
+                if not access.allow_missing:
                     raise
                 refused.append(name)
-        measures = UtteranceMeasures(**{self.network: values}, left_out=len(refused))
+        measures = UtteranceMeasures(**{network: values}, left_out=len(refused))
         left_out = f"left out: {abbreviate(refused)}" if refused else ""
-        return Content({self.path: record_text(measures)}, left_out, self.reader.notes())
+        return Content({path: record_text(measures)}, left_out, reader.notes())
+
+    return Product(
+        f"{network} of {reader.data.name}, speaker {speaker}",
+        access.tree,
+        note_of(path),
+        (path,),
+        find,
+        make,
+        subject={"network": network, "model": [*MODELS[_NETWORKS[network]].files.values()]},
+        options={"targets": {name: reader.target(name) for name in utterances}},
+        revision=_REVISIONS[network],
+        optional=True,
+        cost=lambda: 1.0 + reader.size(utterances),
+    )
 
 
 @functools.cache
@@ -187,7 +180,7 @@ def _network(name: str, cache: Path | None) -> Callable[[Audio], object]:
     if name == QUALITY:
         from ..utility import load_dnsmos
 
-        return load_dnsmos(cache).rate
+        return load_dnsmos(cache)
     recognizer = _phone_recognizer()
     return lambda audio: " ".join(recognizer.recognize(audio))
 
@@ -236,9 +229,8 @@ def _speech_products(
         for network in _networks(options):
             for speaker, utterances in speakers.items():
                 path = _speech_path(experiment.out, network, folder, names[speaker])
-                present = tuple(u for u in utterances if u in ids)
-                of_speaker = (access, network, folder, speaker, present, reader, path)
-                yield _Speech(*of_speaker, options.cache).product()
+                spoken = speaker, [u for u in utterances if u in ids]
+                yield _speech(access, options, network, reader, spoken, path)
 
 
 # Records

@@ -113,7 +113,7 @@ def xvectors(arguments: argparse.Namespace) -> int:
     outcome = Outcome()
     is_own = named_attackers is None or protocol.own_attacker in named_attackers
     if is_own and checkpoint_sets(asv):
-        from .edition import make_checkpoint_vectors
+        from .xvectors import make_checkpoint_vectors
 
         outcome = make_checkpoint_vectors(asv, run)
     if not vector_sets(asv, attackers):  # no speech: nothing to load the extractor for

@@ -15,9 +15,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import PrivacyEvalError, abbreviate, printable, shorten
 from ...io.files import Inputs, read_bytes, relative
@@ -184,11 +184,12 @@ class UserCommand:
 # Recognizers
 
 
-@dataclass(frozen=True)
-class Recognition:
-    """The transcripts of a data folder.
+def recognition(
+    name: str, data: Path, out: Path, command: UserCommand, access: TreeAccess
+) -> Product:
+    """Return the transcripts of a data folder, kept if they are external.
 
-    Attributes
+    Parameters
     ----------
     name : str
         In messages.
@@ -198,54 +199,31 @@ class Recognition:
         Folder of `text`.
     command : UserCommand
         With `{in}` and `{out}`.
-    access : TreeAccess
     """
+    written = out / _WRITTEN
 
-    name: str
-    data: Path
-    out: Path
-    command: UserCommand
-    access: TreeAccess
+    def find(inputs: Inputs) -> Sources:
+        access.existing("speech", data / "wav.scp", data.name)
+        reader = audio_reader(access, data)
+        return {**reader.existing_files(reader.ids), **command.sources()}
 
-    def product(self) -> Product:
-        """Return the transcripts, kept if they are external."""
-        product = Product(
-            self.name,
-            self.access.tree,
-            self.out / f".recognized{NOTE}",
-            (self.out / TEXT,),
-            self.find,
-            self.make,
-            options={"command": self.command.text},
-            guarded=True,
-        )
-        if not (self.data / "wav.scp").is_file():
-            return product
-        reader = audio_reader(self.access, self.data)
-        targets = {name: reader.target(name) for name in reader.ids}
-        return replace(product, options={**product.options, "targets": targets})
-
-    def find(self, inputs: Inputs) -> Sources:
-        """Return the audio files, and those that the command names."""
-        self.access.existing("speech", self.data / "wav.scp", self.data.name)
-        reader = audio_reader(self.access, self.data)
-        return {**reader.existing_files(reader.ids), **self.command.sources()}
-
-    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        """Run the command, and check what it wrote."""
-        written = self.out / _WRITTEN
-        self.access.check_inside(written)
-        with self.command.output(self.data, written):
-            text, reader = written / TEXT, audio_reader(self.access, self.data)
+    def make(inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        access.check_inside(written)
+        with command.output(data, written):
+            text, reader = written / TEXT, audio_reader(access, data)
             if not text.is_file():
-                raise PrivacyEvalError(
-                    f"the recognizer wrote no {{out}}/{TEXT}: {self.command.text}"
-                )
-            self.access.check_inside(text)
-            recognized, allow = read_transcripts(text), self.access.allow_missing
+                raise PrivacyEvalError(f"the recognizer wrote no {{out}}/{TEXT}: {command.text}")
+            access.check_inside(text)
+            recognized, allow = read_transcripts(text), access.allow_missing
             left_out = check_written(text, recognized, "transcript", reader, allow)
-            content = read_bytes(text)
-        return Content({self.out / TEXT: content}, left_out)
+            return Content({out / TEXT: read_bytes(text)}, left_out)
+
+    options: dict[str, Any] = {"command": command.text}
+    if (data / "wav.scp").is_file():
+        reader = audio_reader(access, data)
+        options["targets"] = {name: reader.target(name) for name in reader.ids}
+    note, files = out / f".recognized{NOTE}", (out / TEXT,)
+    return Product(name, access.tree, note, files, find, make, options=options, guarded=True)
 
 
 def plan_recognition(experiment: Experiment, command: UserCommand) -> list[Product]:
@@ -283,4 +261,4 @@ def _of_system(
         folder = name.removeprefix("ASR-")
         out = found.get(name, exps[0] / protocol.recognition.folders[0] / folder)
         data = access.tree / "data" / folder
-        yield Recognition(f"transcripts of {folder}", data, out, command, access).product()
+        yield recognition(f"transcripts of {folder}", data, out, command, access)

@@ -4,13 +4,16 @@ The x-vectors of a few hundred utterances are one product, so that jobs share a 
 run resumes; a set is combined once all of its parts are there. A user's command is run once per
 data set and writes x-vectors of any format; they are checked, and stored as the built-in extractor
 stores them. External x-vectors are kept.
+
+In trees of an edition with its own evaluation, vectors are made by the checkpoints that it left, in
+the files that it writes, of recordings as it reads them.
 """
 
 from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,7 +24,8 @@ import numpy as np
 from ...asv.inputs import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
 from ...asv.model_folder import save_vectors
 from ...errors import PrivacyEvalError, describe
-from ...io.files import Inputs, digest, read_bytes, relative
+from ...io.arrays import write_torch_vectors
+from ...io.files import Inputs, digest, read_bytes, refuse_symlinks, relative
 from ...io.schema import read_options
 from ...io.vectors import FloatMatrix, Vectors, read_vectors, write_vectors
 from ...products.freshness import (
@@ -38,9 +42,11 @@ from ...products.freshness import (
 )
 from ...protocol.protocol import CROPS
 from ...stages.access import COMMAND, EXTRACTOR_ROLE, VECTORS_NOTE, AsvSystems, command_of
-from ...stages.asv_scores import vector_sets
+from ...stages.asv_scores import checkpoint_sets, vector_sets
 from ...stages.attackers import SECONDS
+from ...tree.discovery import checkpoints
 from ..audio import AudioReader
+from ..ecapa import Ecapa
 from ..encoders import Encoder, EncoderChoice, encode_utterances
 from ..features import (
     CHALLENGE_MFCC,
@@ -59,8 +65,8 @@ from ..xvector import (
 from .recordings import audio_reader, encoder_of
 from .user_command import UserCommand, check_written
 
-#: Kind of `MissingInput`.
-EXTRACTOR = "x-vector extractor"
+#: Kinds of `MissingInput`.
+EXTRACTOR, _SPEECH = "x-vector extractor", "speech of data sets"
 
 _PART_UTTERANCES = 250
 #: Files of the x-vectors of a set.
@@ -113,7 +119,7 @@ def make_vectors(
             continue
         earlier = None if own.encoder else earlier_extraction(asv, name, folder)
         if earlier is None:
-            sets.append(ExtractedSet(name, folder, asv, own))
+            sets.append(ExtractedSet(name, folder, own))
         elif run.job == (1, 1):
             outcome.add(earlier)
     outcome.add(extract(sets, asv, run))
@@ -255,49 +261,25 @@ def network_source(files: Mapping[str, Path], inputs: Inputs) -> Source:
     return Source(network, sha256)
 
 
-@dataclass(frozen=True)
-class VectorSet:
-    """The x-vectors of a data set, which a subclass finds the inputs of, and makes."""
-
-    data_set: str
-    model_folder: str
-    asv: AsvSystems
-
-    @property
-    def name(self) -> str:
-        """Folder of the x-vectors, relative to the tree."""
-        return f"{self.model_folder}/xvect_{self.data_set}"
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the x-vectors."""
-        return self.asv.access.tree / self.name
-
-    @property
-    def data(self) -> Path:
-        """Folder of the speech."""
-        return self.asv.access.tree / "data" / self.data_set
-
-    def find(self, inputs: Inputs) -> Sources:
-        """Return the inputs by role."""
-        raise NotImplementedError
-
-    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        """Make the x-vectors."""
-        raise NotImplementedError
-
-    def product(self) -> Product:
-        """Return the product of the x-vectors; external ones, of any format, are kept."""
-        return Product(
-            self.name,
-            self.asv.access.tree,
-            self.folder / VECTORS_NOTE,  # a back end may be there, too
-            tuple(self.folder / name for name in _FILES),
-            self.find,
-            self.make,
-            guarded=True,
-            rivals=tuple(self.folder / name for name in OTHER_VECTORS),
-        )
+def vectors_product(
+    asv: AsvSystems,
+    name: str,
+    find: Callable[[Inputs], Sources],
+    make: Callable[[Inputs, Paths, Fingerprint], Content],
+) -> Product:
+    """Return the product of the x-vectors in a folder of the tree; external ones, of any format,
+    are kept."""
+    folder = asv.access.tree / name
+    return Product(
+        name,
+        asv.access.tree,
+        folder / VECTORS_NOTE,  # a back end may be there, too
+        tuple(folder / file for file in _FILES),
+        find,
+        make,
+        guarded=True,
+        rivals=tuple(folder / file for file in OTHER_VECTORS),
+    )
 
 
 def packed_vectors(
@@ -311,10 +293,29 @@ def packed_vectors(
 
 
 @dataclass(frozen=True)
-class ExtractedSet(VectorSet):
-    """Those that are extracted here."""
+class ExtractedSet:
+    """The x-vectors of a data set that are extracted here."""
 
+    data_set: str
+    model_folder: str
     shared: SharedExtraction
+
+    @property
+    def name(self) -> str:
+        """Folder of the x-vectors, relative to the tree."""
+        return f"{self.model_folder}/xvect_{self.data_set}"
+
+    @property
+    def folder(self) -> Path:
+        return self.shared.tree / self.name
+
+    @property
+    def data(self) -> Path:
+        """Folder of the speech."""
+        return self.shared.tree / "data" / self.data_set
+
+    def product(self) -> Product:
+        return vectors_product(self.shared.asv, self.name, self.find, self.make)
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -430,11 +431,10 @@ def extract_by_command(
     """Extract the x-vectors of data sets, pairs of name and model folder, that are not current."""
     products, failed = [], {}
     for name, folder in sets:
-        extraction = _Extraction(name, folder, asv, command, command.sources())
         try:
-            products.append(extraction.product())
+            products.append(_extraction(asv, name, folder, command, command.sources()))
         except PrivacyEvalError as error:
-            failed[extraction.name] = describe(error)
+            failed[f"{folder}/xvect_{name}"] = describe(error)
     outcome = asv.access.bring_up_to_date(products, run)
     outcome.failed |= failed
     return outcome
@@ -449,7 +449,7 @@ def earlier_extraction(asv: AsvSystems, data_set: str, model_folder: str) -> Out
         return None
     command = UserCommand(text, asv.access.tree, asv.access.tree)
     programs = command.earlier_sources(stored)
-    product = _Extraction(data_set, model_folder, asv, command, programs).product()
+    product = _extraction(asv, data_set, model_folder, command, programs)
     if product.is_foreign(asv.access.inputs):
         return None
     if product.is_current(asv.access.inputs):
@@ -461,55 +461,145 @@ def earlier_extraction(asv: AsvSystems, data_set: str, model_folder: str) -> Out
     return Outcome(failed={product.name: message})
 
 
-@dataclass(frozen=True)
-class _Extraction(VectorSet):
-    """Those that a command makes."""
+def _extraction(
+    asv: AsvSystems,
+    data_set: str,
+    model_folder: str,
+    command: UserCommand,
+    programs: Mapping[str, Path],
+) -> Product:
+    """Return the product of the x-vectors of a data set that a command makes."""
+    access, name = asv.access, f"{model_folder}/xvect_{data_set}"
+    data, folder = access.tree / "data" / data_set, access.tree / name
+    reader = audio_reader(access, data)
 
-    command: UserCommand
-    programs: Mapping[str, Path]
+    def find(inputs: Inputs) -> Sources:
+        utt2spk = access.existing("speakers", data / "utt2spk")
+        return {"utt2spk": utt2spk, **reader.existing_files(reader.ids), **programs}
 
-    @cached_property
-    def reader(self) -> AudioReader:
-        return audio_reader(self.asv.access, self.data)
-
-    def product(self) -> Product:
-        targets = {name: self.reader.target(name) for name in self.reader.ids}
-        return replace(
-            super().product(),
-            options={COMMAND: self.command.text, "targets": targets},
-            cost=partial(float, 1 + self.reader.size(self.reader.ids)),
-            seconds=self.folder / SECONDS,
-        )
-
-    def find(self, inputs: Inputs) -> Sources:
-        utt2spk = self.asv.access.existing("speakers", self.data / "utt2spk")
-        speech = self.reader.existing_files(self.reader.ids)
-        return {"utt2spk": utt2spk, **speech, **self.programs}
-
-    def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        written, allow = self.folder / _WRITTEN, self.asv.access.allow_missing
-        self.asv.access.check_in_tree(written)
-        with self.command.output(self.data, written, {MODEL: self.model_folder}):
-            vectors = self._read(written)
+    def make(inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        written, allow = folder / _WRITTEN, access.allow_missing
+        access.check_in_tree(written)
+        with command.output(data, written, {MODEL: model_folder}):
+            vectors = _read_written(asv, written, command)
             written_ids = set(vectors.ids)
-            ids = [name for name in self.reader.ids if name in written_ids]
-            left_out = check_written(vectors.path, vectors.ids, "x-vector", self.reader, allow)
-            matrix = vectors.matrix[vectors.rows(ids, str(self.data))]
-            content = packed_vectors(
-                self.folder, ids, matrix, paths["utt2spk"], self.asv.access.tree
-            )
+            ids = [name for name in reader.ids if name in written_ids]
+            left_out = check_written(vectors.path, vectors.ids, "x-vector", reader, allow)
+            matrix = vectors.matrix[vectors.rows(ids, str(data))]
+            content = packed_vectors(folder, ids, matrix, paths["utt2spk"], access.tree)
         return Content(content, left_out)
 
-    def _read(self, written: Path) -> Vectors:
-        """Read what the command wrote."""
-        access, file = self.asv.access, vector_file(written)
-        if file is None:
-            raise PrivacyEvalError(
-                f"the extractor wrote none of {', '.join((KALDI_VECTORS, *OTHER_VECTORS))} to "
-                f"{{out}}: {self.command.text}"
-            )
-        outside = access.allow_outside
-        read = TreeVectors(access.tree, self.asv.protocol, written, allow_outside=outside).read(
-            file
+    targets = {name: reader.target(name) for name in reader.ids}
+    return replace(
+        vectors_product(asv, name, find, make),
+        options={COMMAND: command.text, "targets": targets},
+        cost=partial(float, 1 + reader.size(reader.ids)),
+        seconds=folder / SECONDS,
+    )
+
+
+def _read_written(asv: AsvSystems, written: Path, command: UserCommand) -> Vectors:
+    """Read what a command wrote."""
+    access, file = asv.access, vector_file(written)
+    if file is None:
+        raise PrivacyEvalError(
+            f"the extractor wrote none of {', '.join((KALDI_VECTORS, *OTHER_VECTORS))} to "
+            f"{{out}}: {command.text}"
         )
-        return read.without_zeros() if access.allow_missing else read
+    outside = access.allow_outside
+    read = TreeVectors(access.tree, asv.protocol, written, allow_outside=outside).read(file)
+    return read.without_zeros() if access.allow_missing else read
+
+
+# By the checkpoints of an edition with its own evaluation
+
+
+@dataclass(frozen=True)
+class CheckpointChoice(EncoderChoice):
+    """The checkpoint of an ASV model's folder, for recordings as the edition reads them.
+
+    Attributes
+    ----------
+    normalize : bool
+        As of `Ecapa`.
+    others : tuple of Path
+        Further checkpoints of the folder, of which none is then taken.
+    """
+
+    normalize: bool = False
+    others: tuple[Path, ...] = ()
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """As of `EncoderChoice`; several checkpoints are an error."""
+        if self.others:
+            raise PrivacyEvalError(
+                f"{', '.join(map(str, (self.path, *self.others)))}: which checkpoint is the ASV "
+                "model's? Keep one, and move the others out of its folder"
+            )
+        return super().files
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As of `EncoderChoice`."""
+        own = {"recordings": "peak of 1, no zeros at the ends", "normalize": self.normalize}
+        return super().options | own
+
+    def identity(self, sha256: str) -> str:
+        """Return the digest that results name vectors by: the checkpoint's, unless vectors are
+        normalized."""
+        return digest(f"{sha256} unit length".encode()) if self.normalize else sha256
+
+    def load(self) -> Ecapa:
+        """Read the network."""
+        network = super().load()
+        assert isinstance(network, Ecapa)
+        return replace(network, of_2024=True, normalize=self.normalize)
+
+
+def make_checkpoint_vectors(asv: AsvSystems, run: Run = Run()) -> Outcome:
+    """Make the vectors that scores by checkpoints need, and that are not current; jobs as of
+    `make_vectors`."""
+    needed, normalize = checkpoint_sets(asv), asv.protocol.normalize_embeddings
+    shared: dict[Path, SharedExtraction] = {}
+    for model in dict.fromkeys(model for model, _ in needed):
+        one, *others = checkpoints(model)
+        choice = CheckpointChoice(str(one), normalize=normalize, others=tuple(others))
+        shared[model] = SharedExtraction(asv, choice)
+    sets = [
+        _CheckpointSet(data_set, relative(model, asv.access.tree), shared[model], path)
+        for (model, data_set), path in needed.items()
+    ]
+    return extract(sets, asv, run)
+
+
+@dataclass(frozen=True)
+class _CheckpointSet(ExtractedSet):
+    """The vectors of a data set, in the files that the edition's own evaluation writes."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return relative(self.path.parent, self.shared.asv.access.tree)
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        self.shared.asv.access.existing(_SPEECH, self.data / "wav.scp", self.data_set)
+        self.shared.asv.access.check_inside(*self.shared.extractor_files(Path()).values())
+        refuse_symlinks(self.folder / "parts", self.shared.asv.access.results)
+        return super().parts
+
+    def packed(self, ids: Sequence[str], matrix: FloatMatrix) -> dict[Path, bytes]:
+        with tempfile.TemporaryDirectory() as scratch:
+            write_torch_vectors(Path(scratch, self.path.name), ids, matrix)
+            return {path: read_bytes(Path(scratch, path.name)) for path in self.product().files}
+
+    def product(self) -> Product:
+        others = (KALDI_VECTORS, *(n for n in OTHER_VECTORS if n != self.path.name))
+        return replace(
+            super().product(),
+            files=(self.path.with_name("id2idx"), self.path),
+            rivals=tuple(self.folder / name for name in others),
+            within=self.shared.asv.access.results,
+        )
