@@ -48,7 +48,7 @@ VERBS: dict[str, Options] = {
         "example": "tree --speakers 4 --utterances 3 --systems 20",
         "shared": "seed",
         "directory": path("DIR"),
-        "--conf": {"default": "vpc2020"},
+        "--conf": {"default": "vpc2020", "help": "protocol: one of conf/, or a YAML file"},
         "--speakers": _size("speakers", None, _SPEAKERS),
         "--utterances": _size("utterances", None, f"utterances per speaker ({_LIKE})"),
         "--systems": _size("systems", 2, "B1, B2, S3, S4, ... (default: 2)"),
