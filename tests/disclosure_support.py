@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 from support import rows_record
 
-from privacy_eval.disclosure.linkage import GroupLinkage, SinglingOutCurve, SpeakerLinkage
+from privacy_eval.disclosure.linkage import SinglingOutCurve, SpeakerLinkage
 from privacy_eval.disclosure.trees import identification_rows
 from privacy_eval.results.records import Record
 from privacy_eval.tree.conditions import Condition
@@ -33,11 +33,19 @@ class Galleries:
     speakers: tuple[SpeakerLinkage, ...] = ()
     singling_out: SinglingOutCurve = SinglingOutCurve()
     instead: tuple[dict[str, Any], ...] = ()
-    groups: Mapping[str, Mapping[str, GroupLinkage]] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, list[dict[str, Any]]]] = field(default_factory=dict)
     genders: tuple[str, ...] = ()
     enrollment_utterances: int = 0
     n_distractors: int = 0
     distractors: str = ""
+
+    def _rows_of_linkage(self) -> list[dict[str, Any]]:
+        rows = [
+            {"metric": "linkage", "value": value, "gallery": size, "rank": self.rank}
+            for value, size in zip(self.linkage, self.sizes, strict=True)
+        ]
+        bounds = (dict(zip(("low", "high"), ends, strict=True)) for ends in self.intervals)
+        return [{**row, **ends} for row, ends in zip_longest(rows, bounds, fillvalue={})]
 
     @property
     def record(self) -> Record:
@@ -48,9 +56,7 @@ class Galleries:
         facts |= {"n_speakers": self.n_test_speakers, "refused": self.singling_out.refused or None}
         found = SimpleNamespace(
             rank=self.rank,
-            sizes=self.sizes,
-            linkage=np.array(self.linkage),
-            bounds=[SimpleNamespace(low=low, high=high) for low, high in self.intervals],
+            rows_of_linkage=self._rows_of_linkage(),
             test_speakers=[""] * self.n_test_speakers,
             singling_out=self.singling_out,
             speakers=lambda: self.speakers,

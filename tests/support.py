@@ -36,7 +36,6 @@ from privacy_eval.cli.stages import stage_options
 from privacy_eval.io.vectors import write_matrix, write_plda, write_vector, write_vectors
 from privacy_eval.io.wer import WerLine
 from privacy_eval.metrics import describe
-from privacy_eval.metrics.similarity import SpeakerSimilarity
 from privacy_eval.metrics.strata import Stratum
 from privacy_eval.numbers.cells import Cells, at
 from privacy_eval.numbers.challenge_averages import challenge_averages
@@ -178,15 +177,15 @@ def models_of(record: Record) -> tuple[str | None, str | None]:
 def similarity_record(
     condition: Condition,
     metrics: Mapping[str, Mapping[str, float]],
-    speakers: Iterable[SpeakerSimilarity] = (),
+    speakers: Iterable[Mapping[str, Any]] = (),
     **facts: object,
 ) -> Record:
     """A record of voice similarity: values by variant, and speakers of the exact one."""
     rows = [row for v, values in metrics.items() for row in rows_of_values(values, variant=v)]
     for of in speakers:
-        known = {name: value for name, value in vars(of).items() if value is not None}
+        known = {name: value for name, value in of.items() if value is not None}
         values = {name: value for name, value in known.items() if name != "speaker"}
-        rows += rows_of_values(values, variant="exact", speaker=of.speaker, n_speakers=1)
+        rows += rows_of_values(values, variant="exact", speaker=of["speaker"], n_speakers=1)
     return rows_record("similarity", condition, rows, **facts)
 
 

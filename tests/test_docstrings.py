@@ -22,8 +22,8 @@ MODULES = ("listening/opinions.py", "utility/rates.py")
 #: Of wings: their stages, reports and verbs, which nobody imports.
 OTHERS = (
     *("aligned_scores", "tree_scores", "trees", "verbs", "verb_inputs", "wing"),
-    *("evidence", "figures", "gate", "in_words", "numbers", "report", "statement", "verdict"),
-    *("group_figures", "group_records", "groups_in_words"),
+    *("evidence", "figures", "gate", "in_words", "numbers", "report", "statement"),
+    *("group_figures", "group_records"),
 )
 Documented = ast.FunctionDef | ast.ClassDef
 

@@ -20,8 +20,8 @@ from ..metrics import VARIANTS, Variant, similarity_matrix, similarity_metrics
 from ..metrics.caveats import MIN_RANKED_TARGETS
 from ..metrics.printed import Printed
 from ..metrics.similarity import (
+    OF_SPEAKER,
     SimilarityMatrix,
-    SpeakerSimilarity,
     VoiceSimilarity,
     deid_and_gvd,
     speaker_linkability,
@@ -68,14 +68,16 @@ class SimilarityResult(Printed):
         return "exact" if "exact" in self.by_variant else next(iter(self.by_variant))
 
     @property
-    def speaker_results(self) -> tuple[SpeakerSimilarity, ...]:
+    def speaker_results(self) -> tuple[dict[str, Any], ...]:
         """Results by speaker, the least protected first."""
         similarity = self.by_variant[self.speakers_variant]
         diagonals = (getattr(similarity, kind).diagonal.tolist() for kind in _KINDS)
         deid, evidence = similarity.speaker_deid().tolist(), similarity.oa.evidence.tolist()
         columns = zip(self.speakers, deid, *diagonals, self.linkability, evidence, strict=True)
-        each = [SpeakerSimilarity(*values) for values in columns]
-        return tuple(sorted(each, key=lambda s: (s.deid, -(s.linkability or 0.0), s.speaker)))
+        each = [dict(zip(OF_SPEAKER, values, strict=True)) for values in columns]
+        return tuple(
+            sorted(each, key=lambda s: (s["deid"], -(s["linkability"] or 0.0), s["speaker"]))
+        )
 
     @property
     def heading(self) -> str:
@@ -98,10 +100,10 @@ class SimilarityResult(Printed):
     def speaker_rows(self) -> list[dict[str, Any]]:
         """Return the results by speaker as rows of numbers, the least protected first."""
         return [
-            {"variant": self.speakers_variant, "speaker": of.speaker, "n_speakers": 1}
+            {"variant": self.speakers_variant, "speaker": of["speaker"], "n_speakers": 1}
             | {"metric": metric, "value": value}
             for of in self.speaker_results
-            for metric, value in vars(of).items()
+            for metric, value in of.items()
             if metric != "speaker" and value is not None
         ]
 

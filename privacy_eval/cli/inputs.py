@@ -107,12 +107,12 @@ def warn_of_folders(systems: list[System], results: Path, protocol: Protocol) ->
             f"privacy-eval: warning: {parent}: {abbreviate(names)} are treated as separate "
             "systems; move aside any that are not"
         )
-    for problem in attacker_problems(systems, protocol):
-        if problem.folder is not None:
-            text = f"{problem.folder}: scores of no attacker of protocol {protocol.name}, left out"
+    for system, name, found in attacker_problems(systems, protocol):
+        if found is not None:
+            text = f"{found}: scores of no attacker of protocol {protocol.name}, left out"
         else:
             text = f"attacker of protocol {protocol.name} without scores"
-        log_once(f"privacy-eval: warning: {text}: {problem.system}: {problem.text}")
+        log_once(f"privacy-eval: warning: {text}: {system}: {name}")
 
 
 def tree_access(arguments: argparse.Namespace) -> TreeAccess:

@@ -20,7 +20,6 @@ from .options import Options, few_replicates, log, plot_file
 
 if TYPE_CHECKING:
     from ..metrics import Evaluation, Metric, Trials, TrialScores, Variant
-    from ..metrics.eer import SpeakerEer
     from ..report.single_files import Found
     from ..report.table import Table
 
@@ -296,7 +295,7 @@ def _read_same_trials(arguments: argparse.Namespace, path: Path, trials: Trials)
     return pair(scores, trials, hint="systems are compared on the same trials", ids=ids)
 
 
-def _speakers(trials: Trials) -> Sequence[SpeakerEer]:
+def _speakers(trials: Trials) -> Sequence[Mapping[str, Any]]:
     """Compute the EER of each enrolled speaker, and log how many have too few trials."""
     from ..metrics.eer import speaker_eers
 
@@ -361,7 +360,7 @@ def _more(
 
     if arguments.speakers:
         eers = _speakers(trials)
-        rows = [{"speaker": of.speaker, "metric": "eer", "value": of.eer} for of in eers]
+        rows = [{"speaker": of["speaker"], "metric": "eer", "value": of["eer"]} for of in eers]
         table = number_table("speakers", "EER of each speaker, at most 50 %", rows)
         yield {"speakers": eers}, [table]
     if arguments.worst_case:

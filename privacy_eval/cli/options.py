@@ -352,9 +352,9 @@ def print_found(found: Found, form: str) -> None:
 
         print(csv_text(Measurements.of(found.rows).lines), end="")
     else:
-        from ..report.table_formats import FORMATS
+        from ..report.table_formats import in_format
 
-        print("\n".join(FORMATS[form].file(table) for table in found.tables), end="")
+        print("\n".join(in_format(table, form) for table in found.tables), end="")
 
 
 def print_json(content: object) -> None:

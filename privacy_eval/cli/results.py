@@ -126,8 +126,7 @@ def _print_tables(sources: ReportSources, style: Style, form: str) -> int:
     if form == "csv":
         print(table_formats.to_csv(tables), end="")
         return 0
-    render = table_formats.FORMATS[form]
-    print("\n".join(render.file(table, style) for table in tables), end="")
+    print("\n".join(table_formats.in_format(t, form, style) for t in tables), end="")
     return 0
 
 

@@ -89,7 +89,7 @@ def run_similarity(arguments: argparse.Namespace) -> Found:
     if arguments.allow_missing:
         plain["utterances_left_out"] = measured.left_out
     least = [
-        {"speaker": of.speaker, "metric": key, "value": getattr(of, key)}
+        {"speaker": of["speaker"], "metric": key, "value": of[key]}
         for of in measured.speaker_results[:_LEAST_PROTECTED]
         for key in ("deid", "linkability", "evidence")
     ]

@@ -38,7 +38,7 @@ from ..metrics import (
     withholding_caveat,
     zebra,
 )
-from ..metrics.llr import CATEGORICAL_TAGS, NO_EVIDENCE_TAG, PriorProfile, Zebra, ece_profile
+from ..metrics.llr import CATEGORICAL_TAGS, NO_EVIDENCE_TAG, Zebra, ece_profile
 from ..metrics.pairing import pair
 from ..metrics.pav import FloatArray
 from ..metrics.trials import Trials
@@ -62,14 +62,15 @@ class ZebraProfile:
     label : str
     zebra : Zebra
         Population (bit), individual (log10 LR), tag.
-    ece : PriorProfile
+    ece : dict of str to float array
+        See `ece_profile`.
     caveats : mapping
         Reasons why the values say little about privacy, see `metrics.caveats`.
     """
 
     label: str
     zebra: Zebra
-    ece: PriorProfile
+    ece: Mapping[str, FloatArray]
     caveats: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -264,9 +265,9 @@ def _plot(profiles: Sequence[ZebraProfile], over: Over) -> Plot:
         [
             Profile(
                 p.label,
-                p.ece.prior_log_odds,
-                p.ece.minimum,
-                p.ece.zero_evidence,
+                p.ece["prior_log_odds"],
+                p.ece["minimum"],
+                p.ece["zero_evidence"],
                 p.zebra.population,
                 p.zebra.individual,
                 p.tag or NOT_AVAILABLE,

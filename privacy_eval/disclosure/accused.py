@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,34 +34,6 @@ _MOST_PAIRS, _BLOCK, _MOST_TIED = 200_000, 2_000_000, 4_000_000
 
 #: Sums of shares differ by their order.
 _SLACK = 1e-9
-
-
-@dataclass(frozen=True)
-class NamedInstead:
-    """How often tests of others name an enrolled person.
-
-    Attributes
-    ----------
-    speaker : str
-    value : float
-        Share of the tests of others.
-    n_tests, n_speakers : int
-        These tests, and their speakers.
-    low, high : float or None
-        95 % interval over these speakers, not corrected for the choice of the person; None without
-        a bootstrap, or with fewer than two speakers.
-    p : float or None
-        Corrected for all enrolled people; None without a bootstrap, with fewer than two test
-        speakers, or with more than 200,000 pairs of them and enrolled people.
-    """
-
-    speaker: str
-    value: float
-    n_tests: int
-    n_speakers: int
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
 
 
 @dataclass(frozen=True)
@@ -179,7 +152,7 @@ def named_instead(
     *,
     replicates: int = 0,
     seed: int = 0,
-) -> tuple[NamedInstead, ...]:
+) -> list[dict[str, Any]]:
     """Compute how often tests of others name enrolled people, from the most often named one.
 
     Parameters
@@ -198,8 +171,13 @@ def named_instead(
 
     Returns
     -------
-    tuple of NamedInstead
-        The `MOST_LISTED` most often named people; equal ones by name. Empty without anybody else.
+    list of dict
+        Rows of the `MOST_LISTED` most often named people; equal ones by name. Empty without anybody
+        else. `value` is the share of the `n_tests` tests of `n_speakers` others that name the
+        `speaker`; `low` and `high` are the bounds of its 95 % interval over these others, not
+        corrected for the choice of the person: None without a bootstrap, or with fewer than two of
+        them. `p` is corrected for all enrolled people: None without a bootstrap, with fewer than
+        two test speakers, or with more than 200,000 pairs of them and enrolled people.
 
     Raises
     ------
@@ -209,7 +187,7 @@ def named_instead(
     Examples
     --------
     >>> found = named_instead([(0, "c", 2), (1, "b", 1), (1, "c", 1)], ["a", "b"], [2, 2], 3)
-    >>> [(one.speaker, one.value, one.n_tests) for one in found]
+    >>> [(row["speaker"], row["value"], row["n_tests"]) for row in found]
     [('c', 0.75, 4)]
     """
     tests = as_array(n_tests, "numbers of tests").astype(np.int64)
@@ -239,9 +217,10 @@ def named_instead(
             )
             of_draws = weights @ of_others[rows, j] / (weights @ tests[rows])
             low, high = rate_interval(of_draws, float(rates[j]), rows.size, rows.size)
-        total = int(tests[rows].sum())
-        found.append(NamedInstead(people[j], float(rates[j]), total, rows.size, low, high, p))
-    return tuple(found)
+        counts_of = {"n_tests": int(tests[rows].sum()), "n_speakers": rows.size}
+        ends = {"low": low, "high": high, "p": p}
+        found.append({"speaker": people[j], "value": float(rates[j]), **counts_of, **ends})
+    return found
 
 
 def _groups(people: Sequence[str], group_of: Mapping[str, str] | int) -> IntArray:

@@ -37,23 +37,6 @@ Situations = dict[str, tuple[FloatArray, FloatArray]]
 _CONSTANT = 10 * np.finfo(np.float64).eps
 
 
-@dataclass(frozen=True)
-class InferenceRisk:
-    """How much better an attack guesses than a control that sees no data.
-
-    Attributes
-    ----------
-    value : float
-        0 to 1: share of what the control misses that the attack guesses.
-    low, high : float
-        Ends of its interval.
-    """
-
-    value: float
-    low: float
-    high: float
-
-
 @dataclass(frozen=True, eq=False)
 class AttributeInference:
     """Result of one classifier on the utterances of speakers it was not trained on.
@@ -67,15 +50,15 @@ class AttributeInference:
     bits : float
         Mutual information of label and prediction, over utterances; plug-in estimate, which is
         too high for few speakers.
-    risk : InferenceRisk
-        Against the majority class; one vote per speaker.
+    risk : mapping of str to float
+        As of `inference_risk`: against the majority class, one vote per speaker.
     predictions : array of str, shape (U,)
     """
 
     uar: float
     interval: tuple[float, float]
     bits: float
-    risk: InferenceRisk
+    risk: Mapping[str, float]
     predictions: NDArray[np.str_]
 
 
@@ -118,7 +101,7 @@ class Inferences(Printed, dict[str, AttributeInference]):
             rows += [
                 {"situation": name, "metric": "attribute_uar", **uar},
                 {"situation": name, "metric": "attribute_bits", "value": of.bits},
-                {"situation": name, "metric": "inference_risk", **vars(of.risk)},
+                {"situation": name, "metric": "inference_risk", **of.risk},
             ]
         return rows
 
@@ -322,8 +305,9 @@ def mutual_information(joint: ArrayLike) -> float:
     return max(0.0, float(np.sum(share[used] * np.log2(share[used] / expected[used]))))
 
 
-def inference_risk(n: int, attack: int, control: int, level: float = LEVEL) -> InferenceRisk:
-    """Compute the risk of anonymeter from numbers of right guesses.
+def inference_risk(n: int, attack: int, control: int, level: float = LEVEL) -> dict[str, float]:
+    """Compute the risk of anonymeter from numbers of right guesses: how much better an attack
+    guesses than a control that sees no data.
 
     Both rates are the centres of Wilson's intervals, so that they are shrunk towards 1/2.
 
@@ -338,8 +322,9 @@ def inference_risk(n: int, attack: int, control: int, level: float = LEVEL) -> I
 
     Returns
     -------
-    InferenceRisk
-        Clipped to 0 to 1; higher is less private.
+    dict of str to float
+        `value`, the share of what the control misses that the attack guesses, and the ends `low`
+        and `high` of its interval, clipped to 0 to 1; higher is less private.
 
     References
     ----------
@@ -347,7 +332,7 @@ def inference_risk(n: int, attack: int, control: int, level: float = LEVEL) -> I
 
     Examples
     --------
-    >>> inference_risk(100, 50, 50).value
+    >>> inference_risk(100, 50, 50)["value"]
     0.0
     """
     square = float(scipy.special.ndtri((1 + level) / 2)) ** 2
@@ -359,7 +344,8 @@ def inference_risk(n: int, attack: int, control: int, level: float = LEVEL) -> I
     (a, a_error), (c, c_error) = rate(attack), rate(control)
     value = (a - c) / (1 - c)
     error = math.hypot(a_error / (1 - c), (a - 1) * c_error / (1 - c) ** 2)
-    return InferenceRisk(*(min(max(x, 0.0), 1.0) for x in (value, value - error, value + error)))
+    ends = {"value": value, "low": value - error, "high": value + error}
+    return {name: min(max(x, 0.0), 1.0) for name, x in ends.items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from ..metrics.trials import Trials
 from .accused import Highest
 from .amount import AmountCurve, Tests, amount_curve
 from .identification import GALLERY_SIZES, RankedTests, identified, ranked
-from .linkage import COMPARED, GroupLinkage, as_high, beaters, singling_out_curve
+from .linkage import COMPARED, as_high, beaters, singling_out_curve
 
 #: Maximum number of scores, and of values of the vectors, of a block of a gallery.
 _BLOCK_SCORES = 16_000_000
@@ -216,7 +216,7 @@ class GalleryTests:
 
     def identify_groups(
         self, group_of: Mapping[str, str], rank: int = 1
-    ) -> dict[str, GroupLinkage]:
+    ) -> dict[str, list[dict[str, Any]]]:
         """Compute how often the test speakers of each group are identified among its enrolled
         ones, in the group's own gallery.
 
@@ -229,8 +229,13 @@ class GalleryTests:
 
         Returns
         -------
-        dict of str to GroupLinkage
-            Sorted by name.
+        dict of str to list of dict
+            Rows of rates, sorted by name, in galleries of two sizes: all enrolled speakers of the
+            smallest group, which compares groups, and of this one. Their `n_tests`, `n_speakers`
+            and `n_enrolled` are those of the group, with distractors who belong to it; without
+            tests, or with a single enrolled speaker, one row has these alone. `low` and `high` are
+            95 % bounds over test speakers, None without a bootstrap, and below `MIN_TESTED` test
+            speakers.
 
         Raises
         ------
@@ -251,7 +256,8 @@ class GalleryTests:
             n_enrolled = sum(len(each.enrollment.members) for each in own)
             conversations = Conversations(self.tests, utterances, self.length)
             n_tests = len(conversations.used) // self.length
-            groups[group] = GroupLinkage(n_tests, len(utterances), n_enrolled)
+            counts = {"n_speakers": len(utterances), "n_tests": n_tests, "n_enrolled": n_enrolled}
+            groups[group] = [{"metric": "linkage", **counts}]
             if utterances and n_enrolled > 1:
                 with self._located():
                     score = self._scorer(conversations)
@@ -261,9 +267,8 @@ class GalleryTests:
         for group, of in ranks.items():
             drawn = self.replicates if len(of.test_speakers) >= MIN_TESTED else 0
             attack = identified(of, sorted({equal, of.n_enrolled}), rank, drawn, self.seed)
-            sizes, linkage = attack.sizes, tuple(attack.linkage.tolist())
-            bounds = tuple((i.low, i.high) for i in attack.bounds)
-            groups[group] = replace(groups[group], sizes=sizes, linkage=linkage, intervals=bounds)
+            (counted,) = groups[group]
+            groups[group] = [{**row, **counted} for row in attack.rows_of_linkage]
         return groups
 
     def amounts(

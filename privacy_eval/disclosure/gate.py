@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,8 @@ from ..io.yaml_text import parse_yaml
 from ..metrics import CAVEATS, METRICS, Caveat, describe, withholding_caveat
 from ..metrics.caveats import INCOMPLETE
 from ..protocol.protocol import ORIGINAL
+from ..report.table import Table, aligned
+from ..report.table_formats import to_markdown, to_text
 from ..results.measurements import Row
 from ..results.records import KINDS, Results
 
@@ -55,6 +58,9 @@ _COLUMNS = (*_PLACE, "attacker", "attack_model", *_MODELS, "results_folder", "sy
 
 #: Circumstances of values that are of a part of the trials: no rule is on these.
 _PARTS = ("session", "speaker", "fold", "against", "against_group", "threshold")
+
+#: Columns of the verdict as a table.
+_HEAD = ("decision", "rule", "value", "95 % interval", "of", "reason")
 
 Bounds = Sequence[float | None] | None
 
@@ -275,14 +281,6 @@ class RuleVerdict:
         }
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The decision of a policy, and those of its rules."""
-
-    decision: Decision
-    rules: tuple[RuleVerdict, ...]
-
-
 def _margin(rule: Rule, case: Case) -> float:
     """Return by how much the interval of a case satisfies a rule; a missing value comes first."""
     if case.value is None:
@@ -293,13 +291,13 @@ def _margin(rule: Rule, case: Case) -> float:
     return min(above, below)
 
 
-def judge(policy: Policy, results: Results) -> Verdict:
-    """Judge the results of all their systems by every rule of a policy."""
-    rules = []
+def judge(policy: Policy, results: Results) -> tuple[RuleVerdict, ...]:
+    """Judge the results of all their systems by every rule of a policy: `combine` decides."""
+    verdicts = []
     for rule in policy.rules:
         cases = tuple(_cases(rule, results))
-        rules.append(RuleVerdict(rule, combine(c.decision for c in cases), cases))
-    return Verdict(combine(r.decision for r in rules), tuple(rules))
+        verdicts.append(RuleVerdict(rule, combine(c.decision for c in cases), cases))
+    return tuple(verdicts)
 
 
 def named(metric: str) -> tuple[str, dict[str, object]]:
@@ -469,3 +467,67 @@ def _places(rule: Rule, results: Results) -> set[tuple[str, ...]]:
 
 def _without_value(of: str, reason: str, decision: Decision = "UNDECIDED") -> Case:
     return Case(of, decision, None, None, reason)
+
+
+def verdict_text(rules: Sequence[RuleVerdict]) -> str:
+    """Write the rules with their deciding cases as a table, and the decision."""
+    return f"{to_text(_of_rules(rules))}\n{_decision(rules)}\n"
+
+
+def verdict_markdown(rules: Sequence[RuleVerdict]) -> str:
+    """Write the rules with their deciding cases, then all cases that do not pass."""
+    rows = (_row(r, c) for r in rules for c in r.cases if c.decision != "PASS")
+    open_cases = _table("All that did not pass", tuple(rows))
+    parts = [_of_rules(rules), *([open_cases] if open_cases.rows else [])]
+    return "\n".join(to_markdown(part) for part in parts)
+
+
+def verdict_junit(rules: Sequence[RuleVerdict], of: str) -> str:
+    """Write JUnit XML: a suite for each rule, a test case for each value. An undecided case is a
+    failure of the type UNDECIDED, as build servers let skipped ones pass.
+
+    Parameters
+    ----------
+    of : str
+        Policy and systems, by which a build server tells reports apart.
+    """
+    root = ElementTree.Element("testsuites", name="privacy gate")
+    for of_rule in rules:
+        decisions = [case.decision for case in of_rule.cases]
+        failures = decisions.count("FAIL") + decisions.count("UNDECIDED")
+        counts = {"tests": len(decisions), "failures": failures, "errors": decisions.count("ERROR")}
+        suite_name = f"{of}: {of_rule.rule.name}"
+        texts = {"name": suite_name, **{key: str(n) for key, n in counts.items()}}
+        suite = ElementTree.SubElement(root, "testsuite", texts)
+        for case in of_rule.cases:
+            name = case.of or of_rule.rule.metric
+            names = {"classname": suite_name, "name": name}
+            test = ElementTree.SubElement(suite, "testcase", names)
+            if case.decision != "PASS":
+                kind = "error" if case.decision == "ERROR" else "failure"
+                why = {"type": case.decision, "message": case.reason}
+                ElementTree.SubElement(test, kind, why).text = case.reason
+    ElementTree.indent(root, " ")
+    text = ElementTree.tostring(root, "unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _decision(rules: Sequence[RuleVerdict]) -> Decision:
+    return combine(rule.decision for rule in rules)
+
+
+def _of_rules(rules: Sequence[RuleVerdict]) -> Table:
+    caption = f"Privacy gate: {_decision(rules)}, {counted(len(rules), 'rule')}"
+    return _table(caption, tuple(_row(of_rule, of_rule.deciding) for of_rule in rules))
+
+
+def _table(caption: str, rows: tuple[tuple[str, ...], ...]) -> Table:
+    return Table("gate", caption, tuple(aligned("l", *_HEAD)), (rows,))
+
+
+def _row(of_rule: RuleVerdict, case: Case) -> tuple[str, ...]:
+    """Return the cells of a case."""
+    rule = of_rule.rule
+    value = "" if case.value is None else rule.text(case.value)
+    interval = "" if case.interval is None else rule.interval_text(case.interval)
+    return case.decision, rule.name, value, interval, case.of, case.reason

@@ -19,7 +19,7 @@ from ..report.figures.drawing import Drawing
 from ..results.measurements import PRESENT, WHOLE, Row
 from ..results.records import Record
 from ..results.rows import measurements_of
-from .groups_in_words import columns_of, group_columns
+from .in_words import columns_of, group_columns
 
 #: Conditions of a figure.
 _MOST = 12

@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..cli.group_options import check_groups, group_caveats, read_by
@@ -19,11 +20,12 @@ from ..stages.records import labels_in_tree, without_group
 if TYPE_CHECKING:
     from ..io.files import Loaded
     from ..io.user_tables import Labels
+    from ..metrics.strata import Stratum
     from ..metrics.trials import Trials
     from ..report.table import Table
     from ..results.measurements import Measurements, Row
     from ..stages.options import MetricOptions
-    from .groups import FalseMatches, GroupReport, GroupSummary
+    from .groups import FalseMatches, GroupReport
 
 # Stored disparities are rounded.
 _SLACK = 1e-3
@@ -35,7 +37,7 @@ def groups_of_record(
     """Compute the metrics by group of every column of metadata that names a speaker, and the error
     rates at common thresholds; also return remarks on speakers without a group."""
     from ..metrics.strata import grouped
-    from .groups import group_errors, nontargets_of_groups, summarize_groups
+    from .groups import group_errors, max_t_test, nontargets_of_groups, summarize_groups
 
     rows, errors, remarks = list[dict[str, Any]](), list[dict[str, Any]](), list[str]()
     for labels in labels_in_tree(options.groups, tree):
@@ -43,7 +45,8 @@ def groups_of_record(
         of_trials = grouped(known, group_of)
         if of_trials["trial_group"].names:
             drawn = {"replicates": options.bootstrap, "seed": options.seed}
-            rows += summary_rows(labels.column, summarize_groups(of_trials, **drawn))
+            tests = max_t_test(of_trials, **drawn) if options.bootstrap else {}
+            rows += summary_rows(labels.column, summarize_groups(of_trials, **drawn), tests)
             counts = nontargets_of_groups(of_trials)
             errors += error_rows(labels.column, group_errors(of_trials), counts)
         remarks += without_group(labels, tree, without, len(known.speakers[0].names))
@@ -64,13 +67,17 @@ def _known(
     return known, *labels.groups(speaker_of)
 
 
-def summary_rows(column: str, groups: Mapping[str, GroupSummary]) -> Iterator[dict[str, Any]]:
+def summary_rows(
+    column: str,
+    groups: Mapping[str, Stratum],
+    tests: Mapping[str, Mapping[str, float] | None] = MappingProxyType({}),
+) -> Iterator[dict[str, Any]]:
     """Yield the metrics within groups, with tested differences."""
     for name, of_group in groups.items():
         place = {"group_by": column, "group": name}
         yield from stratum_rows(of_group, **place)
-        if (test := of_group.test) is not None:
-            found = {"value": test.difference, "se": test.se, "p": test.p_value}
+        if (test := tests.get(name)) is not None:
+            found = {"value": test["difference"], "se": test["se"], "p": test["p_value"]}
             yield {"metric": "eer", "variant": "exact", **place, "against": "others", **found}
 
 
@@ -90,7 +97,7 @@ def error_rows(
         if (of_groups := matches.disparities) is not None:
             within = (matches.fmr_matrix[group][group] for group in matches.groups)
             both = sum(None not in pair for pair in zip(within, matches.fnmr, strict=True))
-            for key, value in vars(of_groups).items():
+            for key, value in of_groups.items():
                 yield {"metric": key, "value": value, **place, "n_groups": both}
 
 
@@ -111,8 +118,7 @@ def _check_disparities(rows: Sequence[Row], where: str) -> None:
     if rates.keys() != {*itertools.product(missed, repeat=2)}:
         raise PrivacyEvalError(f"{where}: expected a value of every pair of groups")
     within = {group: {group: rates[group, group]} for group in missed}
-    computed = FalseMatches(0.0, (*missed,), within, (*missed.values(),)).disparities
-    values = {} if computed is None else vars(computed)
+    values = FalseMatches(0.0, (*missed,), within, (*missed.values(),)).disparities or {}
     others = (row for row in rows if row["metric"] not in ("fmr", "fnmr"))
     stored = {row["metric"]: row.get("value") for row in others}
     if stored.keys() != values.keys() or not all(
@@ -143,10 +149,7 @@ def groups_of_files(
 
 
 def _plain(report: GroupReport, caveats: Sequence[str]) -> dict[str, Any]:
-    """Return a report as plain values, with the intervals beside the values of each group."""
+    """Return a report as plain values."""
     plain: dict[str, Any] = to_plain(report)
     del plain["left_out"]  # the caveats tell it
-    for name, kinds in plain.pop("intervals").items():
-        for kind, bounds in kinds.items():
-            plain["groups"][name][kind]["intervals"] = bounds
     return plain | {"caveats": [*report.caveats, *caveats]}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import PrivacyEvalError, abbreviate
-from ..metrics import METRICS, NOT_AVAILABLE, Caveat, find_caveats, strata, withholding_caveat
+from ..metrics import METRICS, NOT_AVAILABLE, find_caveats, strata, withholding_caveat
 from ..metrics.caveats import marked_text, note_of
 from ..metrics.confidence import seeded_by
 from ..metrics.pav import FloatArray, IntArray
 from ..metrics.printed import Printed
-from ..metrics.strata import MIN_TESTED, Stratum, StratumValues, grouped
+from ..metrics.strata import MIN_TESTED, Stratum, grouped
 from ..metrics.trial_scores import BoolArray
 from ..metrics.trials import Table, Trials
 
@@ -85,32 +85,27 @@ def _n_speakers(trials: Trials) -> IntArray:
     return np.bincount(groups[groups >= 0], minlength=size).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class GroupValues(StratumValues):
-    """Metrics, variant exact, of trials of a group; None where they are undefined.
+def _caveats(of: Stratum) -> dict[str, str]:
+    return find_caveats(of.eer, of.n_target, of.n_nontarget, variant="exact")
 
-    Attributes
+
+def group_text(of: Stratum, key: str) -> str:
+    """Format a value of a group, marked or replaced as its caveat demands.
+
+    Parameters
     ----------
-    rank1 : float or None
-        Share of tests whose speaker scores highest of the group; a tie loses. Of `within` only.
+    of : Stratum
+    key : str
+        The metric.
+
+    Returns
+    -------
+    str
+        "n/a" if it is undefined.
     """
-
-    rank1: float | None = None
-
-    @property
-    def caveats(self) -> dict[str, str]:
-        """Reasons why values are uninformative, as from `find_caveats`."""
-        return find_caveats(self.eer, self.n_target, self.n_nontarget, variant="exact")
-
-    def caveat(self, metric: str) -> Caveat | None:
-        """Return the caveat for which a value must not be ranked."""
-        return withholding_caveat(self.caveats, metric)
-
-    def text(self, key: str) -> str:
-        """Format a value, marked or replaced as its caveat demands; "n/a" if it is undefined."""
-        value, metric = getattr(self, key), METRICS["eer" if key == "rank1" else key]
-        text = "" if value is None else metric.format(value)
-        return marked_text(text, self.caveat(key)) or NOT_AVAILABLE
+    value, metric = getattr(of, key), METRICS["eer" if key == "rank1" else key]
+    text = "" if value is None else metric.format(value)
+    return marked_text(text, withholding_caveat(_caveats(of), key)) or NOT_AVAILABLE
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,27 +115,25 @@ class GroupReport(Printed):
     Attributes
     ----------
     groups : mapping of str to mapping
-        By group, then by kind of trials: `GroupValues`.
-    within_all, between_all : GroupValues
+        By group, then by kind of trials: `Stratum`.
+    within_all, between_all : Stratum
         Of all trials within a group, and of all targets with the nontargets between two groups.
     false_match : mapping of str to FalseMatches
         By the false-match rate of all trials, 0.01 and 0.1.
-    disparities : mapping of str to (Disparities or None)
-        At the same rates, of trials within groups.
-    test : mapping of str to (GroupTest or None)
-    intervals : mapping of str to mapping
-        By group, by kind of trials, then by metric: 95 % bounds; empty without a bootstrap.
+    disparities : mapping of str to (dict or None)
+        At the same rates, of trials within groups: see `disparities`.
+    test : mapping of str to (dict or None)
+        See `max_t_test`.
     left_out : sequence of str
         Which speakers have no group.
     """
 
-    groups: Mapping[str, Mapping[Kind, GroupValues]]
-    within_all: GroupValues
-    between_all: GroupValues
+    groups: Mapping[str, Mapping[Kind, Stratum]]
+    within_all: Stratum
+    between_all: Stratum
     false_match: Mapping[str, FalseMatches]
-    disparities: Mapping[str, Disparities | None]
-    test: Mapping[str, GroupTest | None]
-    intervals: Mapping[str, Mapping[Kind, Mapping[str, tuple[float, float]]]]
+    disparities: Mapping[str, dict[str, Any] | None]
+    test: Mapping[str, dict[str, float] | None]
     left_out: Sequence[str] = ()
 
     def __getitem__(self, metric: str) -> dict[str, float | None]:
@@ -151,17 +144,17 @@ class GroupReport(Printed):
         """How much groups differ at common thresholds, and the largest difference."""
         found = [
             f"at {100 * float(rate):g} % false matches of all, within groups: false-match rates "
-            f"differ by up to {100 * gaps.fmr_gap:.1f} points, false-nonmatch rates by up to "
-            f"{100 * gaps.fnmr_gap:.1f}"
+            f"differ by up to {100 * gaps['fmr_gap']:.1f} points, false-nonmatch rates by up to "
+            f"{100 * gaps['fnmr_gap']:.1f}"
             for rate, gaps in self.disparities.items()
             if gaps is not None
         ]
-        tested = [(abs(t.difference) / t.se, name, t) for name, t in self.test.items() if t]
+        tested = [(abs(t["difference"]) / t["se"], name, t) for name, t in self.test.items() if t]
         for _, name, test in sorted(tested, key=lambda of: -of[0])[:1]:
             found.append(
-                f"largest difference in standard errors: {name}, {100 * test.difference:+.1f} "
-                f"points of EER from the others within groups (p = {test.p_value:.3f}, corrected "
-                "over the groups)"
+                f"largest difference in standard errors: {name}, {100 * test['difference']:+.1f} "
+                f"points of EER from the others within groups (p = {test['p_value']:.3f}, "
+                "corrected over the groups)"
             )
         return found
 
@@ -172,7 +165,8 @@ class GroupReport(Printed):
         untested = [name for name, n in speakers.items() if n < MIN_TESTED]
         values = [of for kinds in self.groups.values() for of in kinds.values()]
         values += [self.within_all, self.between_all]
-        caveats = dict.fromkeys(of.caveat(key) for of in values for key in ("eer", "linkability"))
+        of_values = [(_caveats(of), key) for of in values for key in ("eer", "linkability")]
+        caveats = dict.fromkeys(withholding_caveat(*of) for of in of_values)
         return [
             *[f"not tested (below {MIN_TESTED} speakers): {abbreviate(untested)}"][: len(untested)],
             *strata.few_speakers(speakers),
@@ -190,10 +184,10 @@ class GroupReport(Printed):
         rows = []
         for name, kinds in self.groups.items():
             for kind, of in kinds.items():
-                bounds = self.intervals.get(name, {}).get(kind, {})
-                intervals = {f"{metric}_interval": ends for metric, ends in bounds.items()}
-                caveat = {"caveat": ", ".join(of.caveats) or None}
-                rows.append({"group": name, "trials": kind, **vars(of), **intervals, **caveat})
+                values = {key: value for key, value in vars(of).items() if key != "intervals"}
+                bounds = {f"{metric}_interval": ends for metric, ends in of.intervals.items()}
+                caveat = {"caveat": ", ".join(_caveats(of)) or None}
+                rows.append({"group": name, "trials": kind, **values, **bounds, **caveat})
         return rows
 
     def cells(self) -> list[dict[str, str]]:
@@ -205,17 +199,18 @@ class GroupReport(Printed):
         ]
 
     def _cells(
-        self, name: str, of: GroupValues, kinds: Mapping[Kind, GroupValues] = MappingProxyType({})
+        self, name: str, of: Stratum, kinds: Mapping[Kind, Stratum] = MappingProxyType({})
     ) -> dict[str, str]:
-        bounds, test = self.intervals.get(name, {}).get("within", {}), self.test.get(name)
-        texts = {key: of.text(key) for key in ("eer", "cllr_min", "linkability", "rank1")}
-        for key in bounds.keys() & {"eer", "rank1"}:
-            texts[key] += f" {METRICS['eer'].interval(bounds[key])}"
+        test = self.test.get(name)
+        texts = {key: group_text(of, key) for key in ("eer", "cllr_min", "linkability", "rank1")}
+        for key in of.intervals.keys() & {"eer", "rank1"}:
+            texts[key] += f" {METRICS['eer'].interval(of.intervals[key])}"
         counts = map(str, (of.n_speakers, of.n_target, of.n_nontarget))
-        against = [kinds[kind].text("eer") if kinds else "" for kind in KINDS[1:]]
+        against = [group_text(kinds[kind], "eer") if kinds else "" for kind in KINDS[1:]]
         tested = [NOT_AVAILABLE if kinds else ""] * 2
         if test:
-            tested = [f"{100 * test.difference:+.1f} ± {100 * test.se:.1f}", f"{test.p_value:.3f}"]
+            difference, se = (100 * test[key] for key in ("difference", "se"))
+            tested = [f"{difference:+.1f} ± {se:.1f}", f"{test['p_value']:.3f}"]
         return dict(zip(_HEADS, (name, *counts, *texts.values(), *against, *tested), strict=True))
 
 
@@ -262,76 +257,36 @@ def groups(
     if not strata.names_of(trials):
         raise PrivacyEvalError("no speaker of the trials has a group")
     drawn, errors = {"replicates": bootstrap, "seed": seed}, group_errors(trials)
-    intervals = {
-        name: {kind: group_intervals(trials, kind, g, **drawn) for kind in KINDS}
-        for g, name in enumerate(strata.names_of(trials) if bootstrap else ())
-    }
+    of_kinds = {kind: summarize_groups(trials, kind, **drawn) for kind in KINDS}
     return GroupReport(
-        groups={name: _of_kinds(trials, g) for g, name in enumerate(strata.names_of(trials))},
-        within_all=group_values(trials, _within_all(trials)),
-        between_all=group_values(trials, _between_all(trials)),
+        groups={n: {k: of_kinds[k][n] for k in KINDS} for n in strata.names_of(trials)},
+        within_all=strata.values_of(trials, _within_all(trials)),
+        between_all=strata.values_of(trials, _between_all(trials)),
         false_match=errors,
         disparities={rate: of.disparities for rate, of in errors.items()},
         test=max_t_test(trials, replicates=bootstrap or REPLICATES, seed=seed),
-        intervals=intervals,
         left_out=strata.ungrouped(trials),
     )
 
 
-@dataclass(frozen=True)
-class GroupSummary(Stratum):
-    """What a record keeps of the trials within a group.
-
-    Attributes
-    ----------
-    test : GroupTest or None
-        None without a bootstrap, too.
-    """
-
-    test: GroupTest | None = None
-
-
 def summarize_groups(
-    trials: Trials, *, replicates: int = 0, seed: int = 0
-) -> dict[str, GroupSummary]:
-    """Compute what a record keeps of every group.
+    trials: Trials, kind: Kind = "within", /, *, replicates: int = 0, seed: int = 0
+) -> dict[str, Stratum]:
+    """Compute the metrics of one kind of trials of every group.
 
     Parameters
     ----------
     trials : Trials
         As from `grouped`.
+    kind : {"within", "enrolled_against_all", "tested_against_all"}
+        `within` has rank-1 rates, too.
     replicates : int
-        Of the intervals and the test; 0 for neither.
+        Of the intervals; 0 for none.
     seed : int
 
     Returns
     -------
-    dict of str to GroupSummary
-    """
-    tests = max_t_test(trials, replicates=replicates, seed=seed) if replicates else {}
-    groups = {}
-    for g, name in enumerate(strata.names_of(trials)):
-        within = group_values(trials, group_rows(trials, "within", g), ranked=True)
-        drawn = {"replicates": replicates, "seed": seed}
-        bounds = group_intervals(trials, "within", g, **drawn) if replicates else {}
-        groups[name] = GroupSummary(within, bounds, tests.get(name))
-    return groups
-
-
-def group_values(trials: Trials, rows: BoolArray, *, ranked: bool = False) -> GroupValues:
-    """Compute the metrics of some trials.
-
-    Parameters
-    ----------
-    trials : Trials
-        As from `grouped`.
-    rows : bool array, shape (P,)
-    ranked : bool
-        Also the rank-1 rate.
-
-    Returns
-    -------
-    GroupValues
+    dict of str to Stratum
 
     Examples
     --------
@@ -342,21 +297,18 @@ def group_values(trials: Trials, rows: BoolArray, *, ranked: bool = False) -> Gr
     ...     utterance=["a1", "b1", "a1", "b1"],
     ...     trial_speaker=["a", "b", "a", "b"],
     ... )
-    >>> group_values(trials, trials.score > 0, ranked=True).rank1
+    >>> summarize_groups(grouped(trials, {"a": "f", "b": "f"}))["f"].rank1
     1.0
     """
-    values = strata.values_of(trials, rows)
-    ranked = ranked and values.eer is not None
-    rank1 = float(_is_first(trials, rows)[1].mean()) if ranked else None
-    return GroupValues(**vars(values), rank1=rank1)
-
-
-def _of_kinds(trials: Trials, group: int) -> dict[Kind, GroupValues]:
-    """Compute the metrics of a group by the kind of trials."""
-    return {
-        kind: group_values(trials, group_rows(trials, kind, group), ranked=kind == "within")
-        for kind in KINDS
-    }
+    groups = {}
+    for g, name in enumerate(strata.names_of(trials)):
+        of = strata.values_of(trials, rows := group_rows(trials, kind, g))
+        if kind == "within" and of.eer is not None:
+            of = replace(of, rank1=float(_is_first(trials, rows)[1].mean()))
+        drawn = {"replicates": replicates, "seed": seed}
+        bounds = group_intervals(trials, kind, g, **drawn) if replicates else {}
+        groups[name] = replace(of, intervals=bounds)
+    return groups
 
 
 def _is_first(trials: Trials, rows: BoolArray) -> tuple[IntArray, FloatArray]:
@@ -419,7 +371,7 @@ class FalseMatches:
     fnmr: tuple[float | None, ...]
 
     @property
-    def disparities(self) -> Disparities | None:
+    def disparities(self) -> dict[str, Any] | None:
         """Disparities between the groups of which both rates are defined, by trials within."""
         pairs = zip(self.groups, self.fnmr, strict=True)
         rates = [(self.fmr_matrix[group][group], missed) for group, missed in pairs]
@@ -523,42 +475,10 @@ def nontargets_of_groups(trials: Trials) -> dict[str, dict[str, int]]:
     return _by_pair(strata.names_of(trials), _count_cells(trials, trials.is_target)[1].tolist())
 
 
-@dataclass(frozen=True)
-class Disparities:
-    """How much the false-match rates (FMR) and false-nonmatch rates (FNMR) of groups differ.
+def disparities(fmr: ArrayLike, fnmr: ArrayLike) -> dict[str, Any]:
+    """Compute how much false-match rates (FMR) and false-nonmatch rates (FNMR) of groups differ.
 
-    Both rates weigh one half. None where a rate of 0 leaves no ratio.
-
-    Attributes
-    ----------
-    fmr_gap, fnmr_gap : float
-        Largest less smallest.
-    fmr_ratio, fnmr_ratio : float or None
-        Largest over smallest.
-    fdr : float
-        Fairness discrepancy rate: 1 less the mean gap.
-    inequity_max_min, inequity_max_geomean : float or None
-        Geometric mean of both ratios, largest over smallest or over the geometric mean.
-    gini_fmr, gini_fnmr : float or None
-        Gini coefficients, corrected for few groups; None where all rates are 0.
-    garbe : float or None
-        Their mean.
-    """
-
-    fmr_gap: float
-    fnmr_gap: float
-    fmr_ratio: float | None
-    fnmr_ratio: float | None
-    fdr: float
-    inequity_max_min: float | None
-    inequity_max_geomean: float | None
-    gini_fmr: float | None
-    gini_fnmr: float | None
-    garbe: float | None
-
-
-def disparities(fmr: ArrayLike, fnmr: ArrayLike) -> Disparities:
-    """Compute measures of disparity between groups.
+    Both rates weigh one half.
 
     Parameters
     ----------
@@ -567,13 +487,18 @@ def disparities(fmr: ArrayLike, fnmr: ArrayLike) -> Disparities:
 
     Returns
     -------
-    Disparities
+    dict of str to (float or None)
+        None where a rate of 0 leaves no ratio. `fmr_gap`, `fnmr_gap`: largest less smallest.
+        `fmr_ratio`, `fnmr_ratio`: largest over smallest. `fdr`, the fairness discrepancy rate: 1
+        less the mean gap. `inequity_max_min`, `inequity_max_geomean`: geometric mean of both
+        ratios, largest over smallest or over the geometric mean. `gini_fmr`, `gini_fnmr`: Gini
+        coefficients, corrected for few groups; None where all rates are 0. `garbe`: their mean.
 
     Examples
     --------
     >>> values = disparities([0.1, 0.2], [0.2, 0.2])
-    >>> round(values.fmr_ratio, 6), round(values.fdr, 6), round(values.garbe, 6)
-    (2.0, 0.95, 0.166667)
+    >>> [round(values[name], 6) for name in ("fmr_ratio", "fdr", "garbe")]
+    [2.0, 0.95, 0.166667]
     """
     rates = [np.asarray(of, dtype=np.float64) for of in (fmr, fnmr)]
     low, high = ([float(end(r)) for r in rates] for end in (np.min, np.max))
@@ -587,9 +512,15 @@ def disparities(fmr: ArrayLike, fnmr: ArrayLike) -> Disparities:
     ginis = [_gini(r) for r in rates]
     both = [g for g in ginis if g is not None]
     garbe = sum(both) / 2 if len(both) == 2 else None
-    fdr = 1 - sum(gaps) / 2
-    of: list[Any] = [*gaps, *ratios, fdr, max_min, max_geomean, *ginis, garbe]
-    return Disparities(*of)
+    return {
+        **dict(zip(("fmr_gap", "fnmr_gap"), gaps, strict=True)),
+        **dict(zip(("fmr_ratio", "fnmr_ratio"), ratios, strict=True)),
+        "fdr": 1 - sum(gaps) / 2,
+        "inequity_max_min": max_min,
+        "inequity_max_geomean": max_geomean,
+        **dict(zip(("gini_fmr", "gini_fnmr"), ginis, strict=True)),
+        "garbe": garbe,
+    }
 
 
 def _gini(rates: FloatArray) -> float | None:
@@ -600,29 +531,9 @@ def _gini(rates: FloatArray) -> float | None:
     return n / (n - 1) * differences / (2 * n * n * mean)
 
 
-@dataclass(frozen=True)
-class GroupTest:
-    """Test of one group against the others.
-
-    Attributes
-    ----------
-    difference : float
-        EER within the group minus that of all trials within other groups; here the EER is the mean
-        of both error rates where they are nearest.
-    se : float
-        Standard error, by the bootstrap.
-    p_value : float
-        Corrected for the number of groups.
-    """
-
-    difference: float
-    se: float
-    p_value: float
-
-
 def max_t_test(
     trials: Trials, *, replicates: int = REPLICATES, seed: int = 0
-) -> dict[str, GroupTest | None]:
+) -> dict[str, dict[str, float] | None]:
     """Test the EER within each group against that within the others: bootstrap max-T.
 
     Speakers are drawn inside each group; all groups of two or more speakers are one family.
@@ -637,11 +548,13 @@ def max_t_test(
 
     Returns
     -------
-    dict of str to (GroupTest or None)
-        By group; None below `MIN_TESTED` speakers, and where all replicates are equal or no other
-        group is left.
+    dict of str to (dict of str to float, or None)
+        By group: `difference`, the EER within the group minus that of all trials within other
+        groups, where the EER is the mean of both error rates where they are nearest; `se`, its
+        standard error; `p_value`, corrected for the number of groups. None below `MIN_TESTED`
+        speakers, and where all replicates are equal or no other group is left.
     """
-    tests: dict[str, GroupTest | None] = dict.fromkeys(strata.names_of(trials))
+    tests: dict[str, dict[str, float] | None] = dict.fromkeys(strata.names_of(trials))
     n_speakers, group = _n_speakers(trials), strata.group_of(trials)
     speakers = trials.speakers[0].names
     family = [g for g, n in enumerate(n_speakers.tolist()) if n > 1]
@@ -672,8 +585,8 @@ def max_t_test(
     for place, g in enumerate(family):
         if n_speakers[g] >= MIN_TESTED and np.isfinite(statistic[place]):
             p_value = (1 + int(np.sum(largest >= statistic[place]))) / (replicates + 1)
-            test = GroupTest(float(observed[place]), float(se[place]), p_value)
-            tests[strata.names_of(trials)[g]] = test
+            found = {"difference": float(observed[place]), "se": float(se[place])}
+            tests[strata.names_of(trials)[g]] = {**found, "p_value": p_value}
     return tests
 
 

@@ -25,7 +25,7 @@ from ..metrics.confidence import Interval, expanded_interval
 from ..metrics.pav import FloatArray, IntArray
 from ..metrics.printed import Printed
 from ..metrics.trials import Table, Trials
-from .accused import Highest, NamedInstead, Top, merged_names, named_instead, shares
+from .accused import Highest, Top, merged_names, named_instead, shares
 from .linkage import (
     COMPARED,
     OF_SPEAKERS,
@@ -270,15 +270,15 @@ class Identification(Printed, RankedTests):
     rank : int
     bounds : tuple of Interval
         95 % intervals of the linkage, by size; empty without a bootstrap.
-    instead : tuple of NamedInstead
-        Those whom tests of others name most often; empty if `named` is.
+    instead : sequence of dict
+        Rows of `named_instead`: those whom tests of others name most often; empty if `named` is.
     """
 
     sizes: tuple[int, ...]
     linkage: FloatArray
     rank: int
     bounds: tuple[Interval, ...] = ()
-    instead: tuple[NamedInstead, ...] = ()
+    instead: Sequence[dict[str, Any]] = ()
 
     @property
     def ties(self) -> float:
@@ -315,11 +315,10 @@ class Identification(Printed, RankedTests):
         """List the rates by size of the gallery, and what the ranks in all of it disclose, in
         bits: on average and at most; ties count against a speaker."""
         whole = {"gallery": self.n_enrolled, "chance": None, "low": None, "high": None}
-        every = itertools.zip_longest(self.sizes, self.linkage, self.chance, self.bounds)
         rows = [
-            {"metric": f"rank{self.rank}", "gallery": size, "value": float(value)}
-            | {"chance": float(chance), "low": of and of.low, "high": of and of.high}
-            for size, value, chance, of in every
+            {"metric": f"rank{self.rank}", "gallery": row["gallery"], "value": row["value"]}
+            | {"chance": float(chance), "low": row["low"], "high": row["high"]}
+            for row, chance in zip(self.rows_of_linkage, self.chance, strict=True)
         ]
         bits = rank_disclosure(np.bincount(self.beaten, minlength=self.n_enrolled))
         named = zip(("rank_disclosure", "rank_disclosure_max"), bits, strict=True)
@@ -328,10 +327,20 @@ class Identification(Printed, RankedTests):
         return rows + self.singling_out.to_rows() + instead
 
     @property
+    def rows_of_linkage(self) -> list[dict[str, Any]]:
+        """The linkage with its bounds, by size of the gallery."""
+        every = itertools.zip_longest(self.linkage.tolist(), self.bounds, self.sizes)
+        return [
+            {"metric": "linkage", "value": value, "low": of and of.low, "high": of and of.high}
+            | {"gallery": size, "rank": self.rank}
+            for value, of, size in every
+        ]
+
+    @property
     def rows_of_instead(self) -> list[dict[str, Any]]:
         """How often tests of others name people, the most often named ones."""
         place = {"metric": "named_instead", "gallery": self.n_enrolled, "rank": 1}
-        return [{**place, **vars(one)} for one in self.instead]
+        return [{**place, **row} for row in self.instead]
 
     @property
     def speakers_size(self) -> int:

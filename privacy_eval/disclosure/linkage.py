@@ -337,32 +337,6 @@ class SpeakerLinkage:
     second: float
 
 
-@dataclass(frozen=True)
-class GroupLinkage:
-    """Identification rates of a group of speakers among its own enrolled speakers.
-
-    Attributes
-    ----------
-    n_tests, n_test_speakers, n_enrolled : int
-        Of the group, with distractors who belong to it.
-    sizes : tuple of int
-        Of the galleries: all enrolled speakers of the smallest group, which compares groups, and
-        of this one; empty without tests, or with a single enrolled speaker.
-    linkage : tuple of float
-        Probability that the right speaker is identified, by size.
-    intervals : tuple of (float, float)
-        95 % bounds over test speakers, by size; empty without a bootstrap, and below
-        `groups.MIN_TESTED` test speakers.
-    """
-
-    n_tests: int
-    n_test_speakers: int
-    n_enrolled: int
-    sizes: tuple[int, ...] = ()
-    linkage: tuple[float, ...] = ()
-    intervals: tuple[tuple[float, ...], ...] = ()
-
-
 def speaker_linkage(
     beaten: ArrayLike,
     speaker: ArrayLike,

@@ -3,10 +3,8 @@ an attack; with how much speech; and their attributes."""
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ from ..choices import LEVEL, SITUATIONS, grouped
 from ..metrics.confidence import expanded_interval
 from ..metrics.pav import FloatArray
 from ..numbers.cells import interval_of
-from ..numbers.report_data import ReportData, main_split
+from ..numbers.report_data import main_split
 from ..protocol.protocol import Protocol
 from ..results.measurements import PRESENT, Measurements, Row
 from ..results.records import Record, Results, galleries
@@ -188,33 +186,6 @@ def _average(records: Sequence[Record], metric: str, size: int) -> dict[str, Any
     return {**mean, "low": max(rate - float(below), 0.0), "high": min(rate + float(above), 1.0)}
 
 
-@dataclass(frozen=True)
-class Overlap:
-    """How far the most often found speakers agree: means over trial sets, with 95 % bounds.
-
-    Attributes
-    ----------
-    attack_models : (str, str)
-    jaccard : (float, float, float)
-        Index of the quarters found most often: mean and bounds.
-    correlation : (float, float, float)
-        Of the ranks of all speakers.
-    chance : float
-        What `shared` would be by chance: more than a quarter where speakers tie.
-    """
-
-    attack_models: tuple[str, str]
-    jaccard: tuple[float, float, float]
-    correlation: tuple[float, float, float]
-    chance: float
-
-    @property
-    def shared(self) -> tuple[float, float, float]:
-        """Share of one quarter that is in the other, too."""
-        value, low, high = (2 * j / (1 + j) for j in self.jaccard)
-        return value, low, high
-
-
 def worst_protected(records: Iterable[Record]) -> Row | None:
     """Find the speaker of anonymized speech who is found most often above chance, as groups of
     trial sets differ in size; of several, the one with the fewest tests; None without speakers.
@@ -297,9 +268,18 @@ def by_trial_set(records: Iterable[Record]) -> dict[tuple[str, str, str], list[R
     return grouped(records, lambda r: (r.condition.split, r.condition.data_set, r.condition.gender))
 
 
-def overlaps(records: Iterable[Record], *, of_systems: bool = False) -> Iterator[Overlap]:
+def overlaps(records: Iterable[Record], *, of_systems: bool = False) -> Iterator[Row]:
     """Compare the speakers found by two attack models or, with `of_systems`, in two systems; not
-    where ties make the quarter found most often more than half of them."""
+    where ties make the quarter found most often more than half of them.
+
+    Yields
+    ------
+    mapping
+        The two `attack_models`; means over trial sets with 95 % bounds: `jaccard`, the index of the
+        quarters found most often, `shared`, the share of one that is in the other, `correlation`
+        of the ranks of all speakers; and `chance`, what `shared` would be by chance: more than a
+        quarter where speakers tie.
+    """
     chances: dict[tuple[str, str], list[float]] = {}
     values: dict[tuple[str, str], list[FloatArray]] = {}
     people: dict[tuple[str, str], set[tuple[object, str]]] = {}
@@ -324,54 +304,19 @@ def overlaps(records: Iterable[Record], *, of_systems: bool = False) -> Iterator
         jaccard, correlation = (
             _with_bounds(replicates, len(people[pair])) for replicates in np.mean(of_pair, axis=0)
         )
-        yield Overlap(pair, jaccard, correlation, float(np.mean(chances[pair])))
+        yield {
+            "attack_models": pair,
+            "jaccard": jaccard,
+            "correlation": correlation,
+            "shared": tuple(2 * j / (1 + j) for j in jaccard),
+            "chance": float(np.mean(chances[pair])),
+        }
 
 
 def _with_bounds(replicates: FloatArray, n_speakers: int) -> tuple[float, float, float]:
     """Return a value, the first of its replicates, with the bounds by the others."""
     bounds = expanded_interval(replicates[1:], n_speakers)
     return float(replicates[0]), bounds.low, bounds.high
-
-
-@dataclass(frozen=True)
-class Rates:
-    """How often people are identified in the results of a report.
-
-    Attributes
-    ----------
-    data : ReportData
-    """
-
-    data: ReportData
-
-    @functools.cached_property
-    def counted(self) -> list[Record]:
-        """The records of identification without those whose tests are in another one, too."""
-        return counted_once(self.data.protocol, self.data.results.identification)
-
-    @functools.cached_property
-    def identified(self) -> Mapping[tuple[str, str, str], Row]:
-        """How often people are identified, by system, attack model and split."""
-        return identified(self.counted)
-
-    @functools.cached_property
-    def worst_protected(self) -> Mapping[str, Row | None]:
-        """The speaker of the main split who is identified most often, by system."""
-        of_split = [r for r in self.counted if r.condition.split == self.data.main_split]
-        return {
-            s: worst_protected(r for r in of_split if r.condition.system == s)
-            for s in self.data.results.systems
-        }
-
-    @functools.cached_property
-    def named_for_others(self) -> Mapping[str, Row]:
-        """The person of the main split who is named for others, by system."""
-        of_split = [r for r in self.counted if r.condition.split == self.data.main_split]
-        of_systems = {
-            s: named_for_others(r for r in of_split if r.condition.system == s)
-            for s in self.data.results.systems
-        }
-        return {s: row for s, row in of_systems.items() if row is not None}
 
 
 def by_length(rows: Measurements, **of: object) -> list[Mapping[str, Row]]:

@@ -3,6 +3,7 @@ what fills in the entries of conf/tables/disclosure.yaml."""
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,20 +25,24 @@ from ..report.sections import AMONG_MANY, INFERENCE
 from ..report.system_tables import WORST_SPEAKERS
 from ..report.table import Table
 from ..results.measurements import Measurements, Row
+from ..results.records import Record
 from . import in_words
-from .groups_in_words import group_columns, group_sentences, lacking
+from .in_words import group_columns, group_sentences, lacking
 from .linkage import OF_SPEAKERS, SpeakerLinkage, singling_out_chance, wilson_interval
 from .numbers import (
-    Rates,
+    counted_once,
+    identified,
     inferred,
     is_mixed,
     mean_halves,
+    named_for_others,
     overlaps,
     percent,
     rate_of,
     speakers_of,
     speakers_size,
     tests_of,
+    worst_protected,
 )
 
 _Fill = Callable[[Measurements, ReportData], Part]
@@ -48,7 +53,7 @@ _SHORT = dict(zip(SITUATIONS, ("oo", "oa", "aa"), strict=True))
 def _found_most_often(_: Measurements, data: ReportData) -> Part:
     """Write how often the speakers of every trial set and attack model who are found most often
     are found, hidden in averages."""
-    found, rows = Rates(data), []
+    rows = []
     for r in filter(speakers_of, data.results.identification):
         for of_rate in _most_often_found(speakers_of(r)):
             tied = len(of_rate) > 1
@@ -62,7 +67,7 @@ def _found_most_often(_: Measurements, data: ReportData) -> Part:
             of["interval"] = "[{:.1f}, {:.1f}]".format(*(100 * end for end in bounds))
             rows.append({**vars(r.condition), **of, **texts})
     notes = []
-    if (halves := mean_halves(found.counted)) is not None:
+    if (halves := mean_halves(Disclosed(data).counted)) is not None:
         first, second = halves
         notes.append(
             "The worst of many speakers are so partly by chance. Odd tests choose the quarter who "
@@ -204,7 +209,7 @@ def _with_entries(entries: Iterable[Declared]) -> Iterator[Declared]:
     yield from (e for e in own if e.name in _LAST)
 
 
-def _identified_rows(found: Rates) -> Iterator[Row]:
+def _identified_rows(found: Disclosed) -> Iterator[Row]:
     """Yield how often people are named and singled out, by system, split and attack model."""
     models = {a.id: a.title for a in found.data.protocol.attack_models}
     for (system, attack, split), rates in found.identified.items():
@@ -223,27 +228,64 @@ def _identified_rows(found: Rates) -> Iterator[Row]:
         yield row
 
 
-def _overlap_rows(found: Rates) -> Iterator[Row]:
+def _overlap_rows(found: Disclosed) -> Iterator[Row]:
     """Yield how far the most often named speakers agree between two attack models of a system or,
     under a single one, between systems."""
     data = found.data
     models = {a.id: a.title for a in data.protocol.attack_models}
-    groups = [(data.evaluations[of], Rates(one).counted) for of, one in data.by_folder.items()]
+    groups = [(data.evaluations[of], Disclosed(one).counted) for of, one in data.by_folder.items()]
     every = [(system, overlap) for system, records in groups for overlap in overlaps(records)]
     every += [("All systems", overlap) for overlap in overlaps(found.counted, of_systems=True)]
     for system, overlap in every:
-        one, other = (models.get(a, a) for a in overlap.attack_models)
+        one, other = (models.get(a, a) for a in overlap["attack_models"])
         row = {"system": system, "attacker": one, "other": other if one != other else "the same"}
-        row["shared"] = percent(overlap.shared[0], overlap.shared[1:]).replace(" %", "")
-        row["chance"] = f"{100 * overlap.chance:.0f}"
+        row["shared"] = percent(overlap["shared"][0], overlap["shared"][1:]).replace(" %", "")
+        row["chance"] = f"{100 * overlap['chance']:.0f}"
         for name in ("jaccard", "correlation"):
-            row[name] = "{:.2f} [{:.2f}, {:.2f}]".format(*getattr(overlap, name))
+            row[name] = "{:.2f} [{:.2f}, {:.2f}]".format(*overlap[name])
         yield row
 
 
 @dataclass(frozen=True)
-class Disclosed(Rates):
-    """Rates of identification, and what reports say of them, of amounts and of attributes."""
+class Disclosed:
+    """How often people are identified in the results of a report, and what it says of that, of
+    amounts of speech and of attributes.
+
+    Attributes
+    ----------
+    data : ReportData
+    """
+
+    data: ReportData
+
+    @functools.cached_property
+    def counted(self) -> list[Record]:
+        """The records of identification without those whose tests are in another one, too."""
+        return counted_once(self.data.protocol, self.data.results.identification)
+
+    @functools.cached_property
+    def identified(self) -> Mapping[tuple[str, str, str], Row]:
+        """How often people are identified, by system, attack model and split."""
+        return identified(self.counted)
+
+    @functools.cached_property
+    def worst_protected(self) -> Mapping[str, Row | None]:
+        """The speaker of the main split who is identified most often, by system."""
+        return self._of_main_split(worst_protected)
+
+    @functools.cached_property
+    def named_for_others(self) -> Mapping[str, Row]:
+        """The person of the main split who is named for others, by system."""
+        of_systems = self._of_main_split(named_for_others)
+        return {s: row for s, row in of_systems.items() if row is not None}
+
+    def _of_main_split(
+        self, find: Callable[[Iterable[Record]], Row | None]
+    ) -> dict[str, Row | None]:
+        """Return what is found in the records of each system."""
+        of_split = [r for r in self.counted if r.condition.split == self.data.main_split]
+        systems = self.data.results.systems
+        return {s: find(r for r in of_split if r.condition.system == s) for s in systems}
 
     def found(self, system: str, attack_model: str, split: str) -> str:
         """Write how often an attack finds the right person; "" if that is unknown."""
@@ -291,7 +333,7 @@ class Disclosed(Rates):
         """Return the sentences of the sections."""
         return {
             GROUPS: [f"{text}." for text in group_sentences(self.data)],
-            AMONG_MANY: in_words.identification_sentences(self),
+            AMONG_MANY: in_words.identification_sentences(self.data),
             AMOUNT: [f"{text}." for text in in_words.amount_sentences(self.data)],
             INFERENCE: [f"{text}." for text in in_words.attribute_sentences(self.data)],
         }

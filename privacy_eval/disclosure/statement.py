@@ -17,7 +17,12 @@ from ..metrics.caveats import marked_text
 from ..numbers.cells import interval_of, system_column
 from ..numbers.report_data import ReportData
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, AttackModel
-from ..report.attackers_in_words import attackers_in_words, corrected_words, untried
+from ..report.attackers_in_words import (
+    attackers_tried,
+    corrected_words,
+    reached_by_others,
+    untried,
+)
 from ..report.cautions import not_evaluated_attacks
 from ..report.first_screen import attacker
 from ..report.markup import Markup, join, tag
@@ -26,9 +31,15 @@ from ..report.table_formats import escape_markdown
 from ..results.measurements import Row
 from ..results.records import Record
 from ..version import __version__
-from .evidence import ComparedGroups, InferredAttribute, SpeechAmount
-from .groups_in_words import group_columns, privacy_sentences
-from .in_words import also_instead, basis_text, group_text, instead_text
+from .evidence import ComparedGroups, InferredAttribute, Read, SpeechAmount
+from .in_words import (
+    also_instead,
+    basis_text,
+    group_columns,
+    group_text,
+    instead_text,
+    privacy_sentences,
+)
 from .linkage import singling_out_chance
 from .numbers import inferred_attributes, percent, rate_of, speech_amounts, tests_of
 
@@ -120,62 +131,49 @@ class Part:
     rows: tuple[tuple[str, ...], ...] = ()
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Outputs of verbs, of what results files do not hold.
-
-    Attributes
-    ----------
-    attributes : tuple of InferredAttribute
-    amounts : tuple of SpeechAmount
-    groups : tuple of ComparedGroups
-    """
-
-    attributes: tuple[InferredAttribute, ...] = ()
-    amounts: tuple[SpeechAmount, ...] = ()
-    groups: tuple[ComparedGroups, ...] = ()
-
-
 def statement_title(data: ReportData) -> str:
     """Return the title of the statement."""
     return f"What speech discloses after voice anonymization: {', '.join(data.results.systems)}"
 
 
-def statement_parts(data: ReportData, evidence: Evidence) -> list[Part]:
+def statement_parts(data: ReportData, evidence: Sequence[Read] = ()) -> list[Part]:
     """Compose the statement.
 
     Parameters
     ----------
     data : ReportData
         Of at most `MOST_SYSTEMS` systems.
-    evidence : Evidence
+    evidence : sequence of InferredAttribute, SpeechAmount and ComparedGroups
+        Outputs of verbs, of what results files do not hold.
     """
-    evidence = Evidence(
-        (*inferred_attributes(data.results), *evidence.attributes),
-        (*speech_amounts(data.results), *evidence.amounts),
-        evidence.groups,
-    )
-    rows = (("criterion", "what was measured", "result"), *_criteria(data, evidence))
+    attributes = inferred_attributes(data.results)
+    attributes += [of for of in evidence if isinstance(of, InferredAttribute)]
+    amounts = speech_amounts(data.results)
+    amounts += [of for of in evidence if isinstance(of, SpeechAmount)]
+    groups = [of for of in evidence if isinstance(of, ComparedGroups)]
+    rows = (("criterion", "what was measured", "result"), *_criteria(data, attributes))
     sets = list(_test_sets(data))
     sets[:0] = [("system and attacker", "test set", "EER")] * bool(sets)
     opinion = "The three criteria of Opinion 05/2014 on anonymization (WP 216)"
     reference = f"For those who check the numbers (boot: draws, not people): {data.signature}."
     parts = [
-        Part("In short", tuple(_summary(data, evidence))),
+        Part("In short", tuple(_summary(data, attributes))),
         Part("How to read the numbers", (*_READING, *(_GROUPS,) * bool(data.disclosed.identified))),
         Part("What was tested", tuple(_tested(data))),
         Part("Attackers, and what each of them knows", tuple(_attackers(data))),
-        Part(opinion, _CRITERIA[: 2 + bool(evidence.attributes)], rows),
-        Part("For which groups of speakers", tuple(_groups(data, evidence)), tuple(sets)),
-        Part("With how much speech", tuple(_amount(data, evidence))),
-        Part("What was not tested, and what follows", tuple(_not_tested(data, evidence))),
+        Part(opinion, _CRITERIA[: 2 + bool(attributes)], rows),
+        Part("For which groups of speakers", tuple(_groups(data, groups)), tuple(sets)),
+        Part("With how much speech", tuple(_amount(data, amounts))),
+        Part(
+            "What was not tested, and what follows", tuple(_not_tested(data, attributes, amounts))
+        ),
         Part("Reservations", tuple(f"{text}." for text, _ in front_notes(data, ()))),
         Part("Technical reference", (reference,)),
     ]
     return [part for part in parts if part.items or part.rows]
 
 
-def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
+def _summary(data: ReportData, attributes: Sequence[InferredAttribute]) -> Iterator[str]:
     """Yield what the strongest attacks reach, what it rests on, and what is unknown."""
     if data.protocol.is_simulated:
         yield "The data are simulated: they are no evidence about real speech."
@@ -193,7 +191,7 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
         if instead := data.disclosed.named_for_others.get(system):
             yield f"{system}: an attacker takes {instead_text(instead)}"
         yield from _errors(data, system)
-    for of in evidence.attributes:
+    for of in attributes:
         yield (
             f"{of.name}: a classifier, trained on {_trained(of)} speech, has an average recall of "
             f"{percent(of.uar)} on anonymized speech. On unprotected speech it is "
@@ -207,7 +205,7 @@ def _summary(data: ReportData, evidence: Evidence) -> Iterator[str]:
     for model in not_evaluated_attacks(data):
         yield f"Not tried: an attacker who {_knowledge(model)}. This one may find more."
     missing = ["singling out"] * (not _singled_out(data))
-    missing += ["inference of attributes"] * (not evidence.attributes)
+    missing += ["inference of attributes"] * (not attributes)
     if missing:
         yield f"Not measured: {' and '.join(missing)}."
 
@@ -305,7 +303,9 @@ def _tested(data: ReportData) -> Iterator[str]:
         )
 
 
-def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, str]]:
+def _criteria(
+    data: ReportData, attributes: Sequence[InferredAttribute]
+) -> Iterator[tuple[str, str, str]]:
     """Yield the rows of singling out, linkage and inference."""
     singled = _singled_out(data)
     for one, out in singled:
@@ -344,7 +344,7 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         yield "linkability", how, result
     for system in data.results.systems:
         yield from _strongest(data, system)
-    for of in evidence.attributes:
+    for of in attributes:
         risk = "{:.2f} [{:.2f}, {:.2f}]".format(of.risk, *of.risk_interval)
         result = (
             f"average recall {percent(of.uar, of.interval)}, of original speech "
@@ -352,7 +352,7 @@ def _criteria(data: ReportData, evidence: Evidence) -> Iterator[tuple[str, str, 
         )
         how = f"{of.name}: a classifier, trained on {_trained(of)} speech, tells it"
         yield "inference", f"{how} from anonymized speech", result
-    if not evidence.attributes:
+    if not attributes:
         how = "attributes: not measured: they need --attribute, such as gender"
         yield "inference", how, "nothing can be said"
     for system in data.results.systems:
@@ -403,12 +403,12 @@ def _attackers(data: ReportData) -> Iterator[str]:
         yield f"{model.title}: {_knowledge(model)}."
     if any(r.condition.attacker in data.protocol.word_attackers for r in data.others):
         yield _WORDS
-    words = attackers_in_words(data)
-    yield from words.tried
+    yield from attackers_tried(data)
     if others := [a.title for a in untried(data)]:
         yield f"Not tried, and perhaps stronger: {enumerated(others)}."
-    for system, of_system in zip(data.systems_by_rank, words.of_systems, strict=True):
-        yield from (f"{system}: {sentence[0].lower()}{sentence[1:]}" for sentence in of_system)
+    for system in data.systems_by_rank:
+        for sentence in reached_by_others(data, system):
+            yield f"{system}: {sentence[0].lower()}{sentence[1:]}"
     if original := data.original_eer["printed"]:
         yield f"Against original speech, which is not protected, the EER is {original} %."
 
@@ -440,11 +440,11 @@ def _test_sets(data: ReportData) -> Iterator[tuple[str, str, str]]:
             yield _phrase(one), f"{place} ({of})" if of else place, f"{text} % {bounds}".rstrip()
 
 
-def _groups(data: ReportData, evidence: Evidence) -> Iterator[str]:
+def _groups(data: ReportData, groups: Sequence[ComparedGroups]) -> Iterator[str]:
     """Say how the groups of a protocol differ, and what was not tested."""
-    compared = [f"{s}." for s in (*privacy_sentences(data), *map(_compared, evidence.groups))]
+    compared = [f"{s}." for s in (*privacy_sentences(data), *map(_compared, groups))]
     yield from compared
-    columns = [*group_columns(data), *(of.column for of in evidence.groups)]
+    columns = [*group_columns(data), *(of.column for of in groups)]
     others = ", ".join([*_without(("age", "accent", "language"), columns), "other properties"])
     such = "such groups, or " * (not compared)
     yield f"Whether {such}groups by {others} differ was not tested (groups in the protocol)."
@@ -465,8 +465,8 @@ def _compared(of: ComparedGroups) -> str:
     )
 
 
-def _amount(data: ReportData, evidence: Evidence) -> Iterator[str]:
-    for a in evidence.amounts:
+def _amount(data: ReportData, amounts: Sequence[SpeechAmount]) -> Iterator[str]:
+    for a in amounts:
         first, last = (
             percent(rate, bounds) for rate, bounds in zip(a.found, a.intervals, strict=True)
         )
@@ -482,23 +482,27 @@ def _amount(data: ReportData, evidence: Evidence) -> Iterator[str]:
             f"Each test has {counted(max(lengths), 'recording')}. How much more an attacker with "
             "more speech of a person finds was not measured (--sentences, such as 1,2,3,5)."
         )
-    yield from [text] * (not evidence.amounts)
+    yield from [text] * (not amounts)
 
 
-def _not_tested(data: ReportData, evidence: Evidence) -> Iterator[str]:
+def _not_tested(
+    data: ReportData,
+    attributes: Sequence[InferredAttribute],
+    amounts: Sequence[SpeechAmount],
+) -> Iterator[str]:
     yield (
         "Other attackers than those named: a stronger one may find more. A number near guessing "
         "would say that these attackers failed, not that nobody can succeed."
     )
     for model in not_evaluated_attacks(data):
         yield f"{model.title} attacker, who {_knowledge(model)}. This one may find more."
-    others = _without(_ATTRIBUTES, [of.name for of in evidence.attributes])
+    others = _without(_ATTRIBUTES, [of.name for of in attributes])
     yield f"Inference of {', '.join([*others, 'other attributes'])}: it may be possible."
     if not data.disclosed.identified:
         yield "Finding a person in a group: it may be possible."
     if not _singled_out(data):
         yield "Singling out: it may be possible."
-    most = max((a.lengths[1] for a in evidence.amounts), default=0)
+    most = max((a.lengths[1] for a in amounts), default=0)
     longer = f"More than {most} sentences" if most else "Long or repeated recordings"
     yield f"{longer} of one person: the risk may be higher than measured."
     if not any(r.condition.attacker in data.protocol.word_attackers for r in data.others):

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import chain, product, zip_longest
+from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     from .attributes import Inferences
     from .gallery_tests import KnownSpeech
     from .identification import Identification
-    from .linkage import GroupLinkage
 
 #: Kinds of `MissingInput`.
 LABELS, CLASSES = "labels of speakers", "two labels, each of two speakers"
@@ -89,18 +88,18 @@ _ALIKE = (
 
 
 def identification_rows(
-    found: Identification, groups: Mapping[str, Mapping[str, GroupLinkage]]
+    found: Identification, groups: Mapping[str, Mapping[str, Iterable[Mapping[str, Any]]]]
 ) -> Iterator[dict[str, Any]]:
     """Yield rates in galleries, of singling out, of single speakers and halves of their tests, of
     those who are named instead, and of groups by column of metadata."""
     from .linkage import HALVES
 
     shared, singled = {"rank": found.rank}, found.singling_out
-    of_all = {**shared, "n_speakers": len(found.test_speakers)}
-    bounds = [(i.low, i.high) for i in found.bounds]
-    yield from _by_size("linkage", found.sizes, found.linkage.tolist(), bounds, **of_all)
-    of_singled = singled.sizes, singled.values, singled.intervals
-    yield from _by_size("singling_out", *of_singled, n_speakers=singled.n_speakers)
+    for row in found.rows_of_linkage:
+        yield {**row, "n_speakers": len(found.test_speakers)}
+    for row in singled.to_rows():
+        rate = {name: row[name] for name in ("metric", "value", "low", "high", "gallery")}
+        yield {**rate, "n_speakers": singled.n_speakers}
     for of in found.speakers():
         place = {"gallery": found.speakers_size, "speaker": of.speaker, **shared}
         counts = {"n_tests": of.n_tests, "n_speakers": 1}
@@ -110,25 +109,8 @@ def identification_rows(
     yield from found.rows_of_instead
     for column, named in groups.items():
         for name, rates in named.items():
-            counts = {"n_tests": rates.n_tests, "n_enrolled": rates.n_enrolled}
-            place = {"group_by": column, "group": name, "n_speakers": rates.n_test_speakers}
-            of_group = {**shared, **place, **counts}
-            yield from _by_size("linkage", rates.sizes, rates.linkage, rates.intervals, **of_group)
-            if not rates.sizes:
-                yield {"metric": "linkage", **of_group}
-
-
-def _by_size(
-    metric: str,
-    sizes: Iterable[int],
-    rates: Iterable[float],
-    intervals: Iterable[Sequence[float]],
-    **more: Any,
-) -> Iterator[dict[str, Any]]:
-    """Yield each rate of a curve over sizes of galleries."""
-    for size, rate, bounds in zip_longest(sizes, rates, intervals, fillvalue=None):
-        low, high = bounds or (None, None)
-        yield {"metric": metric, "value": rate, "low": low, "high": high, "gallery": size, **more}
+            for of_group in rates:
+                yield {**of_group, **shared, "group_by": column, "group": name}
 
 
 @dataclass(frozen=True)

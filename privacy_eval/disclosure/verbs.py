@@ -104,11 +104,11 @@ def write_statement(arguments: argparse.Namespace) -> int:
     from ..numbers.report_data import read_report_data
     from ..report.tables_and_report import Publication
     from . import statement
-    from .evidence import ComparedGroups, InferredAttribute, SpeechAmount, read_evidence
+    from .evidence import read_evidence
 
     if arguments.out.suffix not in (".html", ".md"):
         raise UsageError(f"--out: {arguments.out}: expected a name that ends in .html or .md")
-    read = [one for file in arguments.evidence for one in read_evidence(file)]
+    evidence = [one for file in arguments.evidence for one in read_evidence(file)]
     data = read_report_data(report_sources(arguments, needed=True))
     data = Publication(public=True).data(data, keep_key=False)  # it names nobody
     systems = len(data.results.systems)
@@ -117,11 +117,6 @@ def write_statement(arguments: argparse.Namespace) -> int:
             f"--statement: about one to {statement.MOST_SYSTEMS} systems, not "
             f"{counted(systems, 'system')} (--system NAME)"
         )
-    evidence = statement.Evidence(
-        tuple(one for one in read if isinstance(one, InferredAttribute)),
-        tuple(one for one in read if isinstance(one, SpeechAmount)),
-        tuple(one for one in read if isinstance(one, ComparedGroups)),
-    )
     title = arguments.title or statement.statement_title(data)
     parts = statement.statement_parts(data, evidence)
     as_html = arguments.out.suffix == ".html"
@@ -147,26 +142,32 @@ def run_gate(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     from ..results.json_store import read_results
-    from .gate import judge, read_policy
-    from .verdict import verdict_junit, verdict_markdown, verdict_text
+    from .gate import (
+        combine,
+        judge,
+        read_policy,
+        verdict_junit,
+        verdict_markdown,
+        verdict_text,
+    )
 
     _remove_old(arguments)
     policy = read_policy(arguments.policy)
     results = read_results(arguments.results).confirm(arguments.confirm)
     if arguments.system is not None:
         results = results.selected([arguments.system])
-    verdict = judge(policy, results)
+    rules = judge(policy, results)
+    decision = combine(rule.decision for rule in rules)
     if arguments.junit is not None:
         of = f"{printable(arguments.policy.stem)}: {abbreviate(results.systems)}"
-        write_text(arguments.junit, verdict_junit(verdict, of))
+        write_text(arguments.junit, verdict_junit(rules, of))
     if arguments.markdown is not None:
-        write_text(arguments.markdown, verdict_markdown(verdict))
+        write_text(arguments.markdown, verdict_markdown(rules))
     if arguments.format == "json":
-        rules = [rule.to_dict() for rule in verdict.rules]
-        print_json({"decision": verdict.decision, "rules": rules})
+        print_json({"decision": decision, "rules": [rule.to_dict() for rule in rules]})
     else:
-        print(verdict_text(verdict), end="")
-    return EXIT[verdict.decision]
+        print(verdict_text(rules), end="")
+    return EXIT[decision]
 
 
 def _remove_old(arguments: argparse.Namespace) -> None:
@@ -236,17 +237,13 @@ def _groups(arguments: argparse.Namespace, tests: GalleryTests) -> Groups:
         group_of, without = tests.groups(labels)
         found = tests.identify_groups(group_of, arguments.rank)
         groups: dict[str, dict[str, Any]] = {}
-        for name, of in found.items():
-            groups[name] = {
-                "n_tests": of.n_tests,
-                "n_speakers": of.n_test_speakers,
-                "n_enrolled": of.n_enrolled,
-                "equal_size": of.sizes[0] if of.sizes else None,
-            }
-            for key, place in (("linkage", -1), ("linkage_equal", 0)):
-                groups[name][key] = of.linkage[place] if of.sizes else None
-                if of.intervals:
-                    groups[name][f"{key}_interval"] = of.intervals[place]
+        for name, rows in found.items():
+            counts = {key: rows[0][key] for key in ("n_tests", "n_speakers", "n_enrolled")}
+            groups[name] = {**counts, "equal_size": rows[0].get("gallery")}
+            for key, row in (("linkage", rows[-1]), ("linkage_equal", rows[0])):
+                groups[name][key] = row.get("value")
+                if row.get("low") is not None:
+                    groups[name][f"{key}_interval"] = row["low"], row["high"]
         plain[labels.column] = plain_groups(groups, labels, without)
     return plain
 
@@ -471,8 +468,8 @@ def _plain_attributes(results: Mapping[str, AttributeInference]) -> dict[str, di
             "uar": result.uar,
             "interval": list(result.interval),
             "bits": result.bits,
-            "risk": result.risk.value,
-            "risk_interval": [result.risk.low, result.risk.high],
+            "risk": result.risk["value"],
+            "risk_interval": [result.risk["low"], result.risk["high"]],
         }
         for name, result in results.items()
     }

@@ -12,9 +12,8 @@ References: Nautsch et al., "The Privacy ZEBRA" (Interspeech 2020); Wang and Mia
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,25 +40,6 @@ _DEGREES = (1.0, 1000.0)
 _LOG_SHAPES = (-12.0, 12.0)
 
 
-@dataclass(frozen=True)
-class RankEvidence:
-    """Largest |LLR| of any rank, from the share of tests whose speaker has it.
-
-    Attributes
-    ----------
-    raw : float
-        Of the shares themselves; inf where a rank never or always occurs.
-    laplace : float
-        Of shares by Laplace's rule.
-    beta_binomial : float
-        Of a beta-binomial fitted to the ranks; inf where all have the first or the last one.
-    """
-
-    raw: float
-    laplace: float
-    beta_binomial: float
-
-
 @dataclass(frozen=True, repr=False)
 class WorstCase(Printed):
     """Estimates of the largest |LLR|, in nats.
@@ -74,8 +54,9 @@ class WorstCase(Printed):
         None where a class has no spread.
     student : float or None
         None where a class has fewer than `MIN_SCORES` scores, or half of them are equal.
-    rank : RankEvidence or None
-        None unless every test is compared with its speaker and equally many others.
+    rank : mapping of str to float, or None
+        See `rank_evidence`; None unless every test is compared with its speaker and equally many
+        others.
     quantile_99 : float
         99 % quantile of the targets' LLR by `pav_exact`, the number to compare.
     chance_95 : float
@@ -86,15 +67,15 @@ class WorstCase(Printed):
     pav_released: float
     gauss: float | None
     student: float | None
-    rank: RankEvidence | None
+    rank: Mapping[str, float] | None
     quantile_99: float
     chance_95: float
 
     @property
     def tails_decide(self) -> bool:
         """Whether the largest of the four estimates exceeds twice the smallest."""
-        rank = None if self.rank is None else self.rank.laplace
-        values = [v for v in (self.pav_exact, self.gauss, self.student, rank) if v is not None]
+        estimates = self.pav_exact, self.gauss, self.student, (self.rank or {}).get("laplace")
+        values = [value for value in estimates if value is not None]
         return max(values) > 2 * min(values)
 
     def __getitem__(self, estimate: str) -> float | None:
@@ -102,7 +83,7 @@ class WorstCase(Printed):
 
     def _estimates(self) -> dict[str, tuple[str, float | None]]:
         """Return the estimates with their keys, by title."""
-        rank = (lambda _: None) if self.rank is None else functools.partial(getattr, self.rank)
+        rank = (self.rank or {}).get
         return {
             "PAV, as ZEBRA (exact)": ("pav_exact", self.pav_exact),
             "PAV, as released": ("pav_released", self.pav_released),
@@ -175,8 +156,10 @@ def worst_case(
     --------
     >>> trials = Trials(score=[0, 1, 2, 3], label=[0, 1, 0, 1], utterance=["a", "a", "b", "b"])
     >>> values = worst_case(trials)
-    >>> round(values.pav_exact, 3), values.student, values.rank.raw, round(values.rank.laplace, 3)
-    (0.693, None, inf, 1.099)
+    >>> round(values.pav_exact, 3), values.student, values.rank["raw"]
+    (0.693, None, inf)
+    >>> round(values.rank["laplace"], 3)
+    1.099
     """
     if isinstance(trials, TrialScores):
         trials = Trials(dict(zip(("score", "label"), trials.in_file_order, strict=True)))
@@ -385,7 +368,7 @@ def rank_counts(trials: Trials) -> FloatArray | None:
     return counts
 
 
-def rank_evidence(counts: ArrayLike) -> RankEvidence:
+def rank_evidence(counts: ArrayLike) -> dict[str, float]:
     """Compute the largest |LLR| of any rank: LLR(k) = log(g_k (N - 1) / (1 - g_k)).
 
     Parameters
@@ -395,13 +378,15 @@ def rank_evidence(counts: ArrayLike) -> RankEvidence:
 
     Returns
     -------
-    RankEvidence
-        In nats.
+    dict of str to float
+        In nats: `raw` of the shares of tests themselves, inf where a rank never or always occurs;
+        `laplace` of shares by Laplace's rule; `beta_binomial` of one fitted to the ranks, inf where
+        all have the first or the last one.
 
     Examples
     --------
     >>> evidence = rank_evidence([3.0, 1.0])
-    >>> round(evidence.raw, 4), round(evidence.laplace, 4)
+    >>> round(evidence["raw"], 4), round(evidence["laplace"], 4)
     (1.0986, 0.6931)
     """
     of_ranks = np.asarray(counts, dtype=np.float64)
@@ -412,7 +397,7 @@ def rank_evidence(counts: ArrayLike) -> RankEvidence:
     fitted = math.inf
     if max(of_ranks[0], of_ranks[-1]) < n_tests:
         fitted = _rank_llr(_fitted_log_shares(of_ranks))
-    return RankEvidence(_rank_llr(raw), _rank_llr(smooth), fitted)
+    return {"raw": _rank_llr(raw), "laplace": _rank_llr(smooth), "beta_binomial": fitted}
 
 
 def _rank_llr(log_shares: FloatArray) -> float:

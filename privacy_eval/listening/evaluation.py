@@ -31,7 +31,7 @@ from ..choices import MIN_AGREEMENT, MIN_RATINGS, ORIGINAL_SYSTEM, RATING_METRIC
 from ..errors import PrivacyEvalError
 from ..metrics import VARIANTS, TrialScores, score_metrics
 from ..metrics.confidence import holm
-from ..metrics.detection import Det, det_curve
+from ..metrics.detection import det_curve
 from ..metrics.eer import equal_rate
 from ..metrics.pav import FloatArray
 from ..protocol.protocol import Protocol
@@ -195,13 +195,13 @@ class ListeningTestCurves:
         Normalized ratings from 0 to 1 at which densities are given.
     densities : mapping to float arrays, shape (P,)
         Density of the ratings by quantity and system, 0 outside their range.
-    det : mapping to Det
+    det : mapping to (float array, float array)
         Curve of each detection task by `PLACE`.
     """
 
     at: FloatArray
     densities: Mapping[tuple[str, str], FloatArray]
-    det: Mapping[tuple[str | None, ...], Det]
+    det: Mapping[tuple[str | None, ...], tuple[FloatArray, FloatArray]]
 
 
 def normalized_ranks(scores: ArrayLike, groups: ArrayLike) -> FloatArray:
@@ -500,7 +500,9 @@ def _detection_tasks(
                 yield (quantity, system, *trial_set), scores
 
 
-def _detections(place: tuple[str | None, ...], scores: TrialScores, curve: Det) -> Iterator[Row]:
+def _detections(
+    place: tuple[str | None, ...], scores: TrialScores, curve: tuple[FloatArray, FloatArray]
+) -> Iterator[Row]:
     """Yield the metrics of a detection task by variant, and the equal error rate of its DET curve,
     on which ties are broken at random.
 
@@ -517,7 +519,7 @@ def _detections(place: tuple[str | None, ...], scores: TrialScores, curve: Det) 
         values = score_metrics(scores, variant=variant)
         for key in detection_metrics(of["quantity"]):
             yield measured(key, values[key], **of, variant=variant)
-    yield measured("curve_eer", equal_rate(curve.miss, curve.false_alarm), **of)
+    yield measured("curve_eer", equal_rate(*curve), **of)
 
 
 def detection_metrics(quantity: str | None) -> tuple[str, ...]:

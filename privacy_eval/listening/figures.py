@@ -248,8 +248,7 @@ def _lines(
     return [
         Line(
             listening_column(row["system"]),
-            curves.det[quantity, row["system"], data_set, None].miss,
-            curves.det[quantity, row["system"], data_set, None].false_alarm,
+            *curves.det[quantity, row["system"], data_set, None],
             row["value"],
             text=format_metric("eer", row["value"]),
         )

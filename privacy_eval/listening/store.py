@@ -19,7 +19,6 @@ from ..io.csv_text import csv_text
 from ..io.files import digest, read_bytes
 from ..io.schema import from_plain, load_json, to_plain
 from ..metrics import VARIANTS
-from ..metrics.detection import Det
 from ..protocol.protocol import protocol_from_dict
 from ..results.measurements import PRESENT, RANKS
 from . import RESULTS
@@ -47,10 +46,10 @@ def listening_files(test: ListeningTest, curves: ListeningTestCurves) -> tuple[b
     arrays: dict[str, Any] = {
         "at": curves.at,
         "densities": np.array([*curves.densities.values()]).reshape(-1, curves.at.size),
-        "det_points": np.array([curve.miss.size for curve in det], dtype=np.int64),
+        "det_points": np.array([miss.size for miss, _ in det], dtype=np.int64),
     }
-    for rate in ("miss", "false_alarm"):
-        rates = [getattr(curve, rate) for curve in det]
+    for at, rate in enumerate(("miss", "false_alarm")):
+        rates = [curve[at] for curve in det]
         arrays[f"det_{rate}"] = np.concatenate([*rates, np.zeros(0)])
     file = io.BytesIO()
     np.savez(file, **arrays)
@@ -147,7 +146,7 @@ def _read_curves(path: Path, test: ListeningTest) -> ListeningTestCurves:
     try:
         ends = np.cumsum(arrays["det_points"])[:-1]
         rates = (np.split(arrays[name], ends) for name in ("det_miss", "det_false_alarm"))
-        det = tuple(itertools.starmap(Det, zip(*rates, strict=True))) if test.detections else ()
+        det = tuple(zip(*rates, strict=True)) if test.detections else ()
         densities = dict(zip(test.distributions, arrays["densities"], strict=True))
         return ListeningTestCurves(
             arrays["at"], densities, dict(zip(test.detections, det, strict=True))

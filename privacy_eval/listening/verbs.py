@@ -87,14 +87,13 @@ def listening_insert(folder: Path) -> Insert:
     """Return the section on a listening test as part of a report, which draws nothing before it is
     composed."""
     from ..report.figures import folder_digest
-    from ..report.tables_and_report import Insert
 
     def compose(data: ReportData) -> Section:
         from .figures import listening_section
 
         return listening_section(folder, data)
 
-    return Insert((digest(read_bytes(folder / RESULTS)), folder_digest(folder / FIGURES)), compose)
+    return (digest(read_bytes(folder / RESULTS)), folder_digest(folder / FIGURES)), compose
 
 
 def run_listening(arguments: argparse.Namespace) -> int:

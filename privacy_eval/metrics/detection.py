@@ -191,22 +191,7 @@ _DET_BINS = 249
 BAND_FALSE_ALARM = np.array([math.erfc(-x / math.sqrt(2)) / 2 for x in np.linspace(-3.2, 3.2, 65)])
 
 
-@dataclass(frozen=True)
-class Det:
-    """Detection error trade-off.
-
-    Attributes
-    ----------
-    miss, false_alarm : float arrays, shape (P,)
-        Rates at thresholds between distinct scores, from accepting all (0, 1) to rejecting
-        all (1, 0): `miss` ascends, `false_alarm` descends.
-    """
-
-    miss: FloatArray
-    false_alarm: FloatArray
-
-
-def det_curve(scores: TrialScores) -> Det:
+def det_curve(scores: TrialScores) -> tuple[FloatArray, FloatArray]:
     """Compute the DET curve in at most 500 operating points.
 
     Ties are pooled. Up to 500 corners of the curve are all kept. Of more, the curve is divided
@@ -221,12 +206,13 @@ def det_curve(scores: TrialScores) -> Det:
 
     Returns
     -------
-    Det
+    miss, false_alarm : float arrays, shape (P,)
+        Rates at thresholds between distinct scores, from accepting all (0, 1) to rejecting
+        all (1, 0): `miss` ascends, `false_alarm` descends.
 
     Examples
     --------
-    >>> det = det_curve(TrialScores([1.0, 3.0], [0.0, 2.0]))
-    >>> det.miss, det.false_alarm
+    >>> det_curve(TrialScores([1.0, 3.0], [0.0, 2.0]))
     (array([0. , 0. , 0.5, 0.5, 1. ]), array([1. , 0.5, 0.5, 0. , 0. ]))
     """
     check_scores(scores)
@@ -248,7 +234,7 @@ def det_curve(scores: TrialScores) -> Det:
         corner = np.arange(corners)
     missed, rejected = _errors(scores, corner)
     new = np.append(True, (np.diff(missed) != 0) | (np.diff(rejected) != 0))
-    return Det(missed[new] / scores.n_target, 1 - rejected[new] / scores.n_nontarget)
+    return missed[new] / scores.n_target, 1 - rejected[new] / scores.n_nontarget
 
 
 def miss_rates(scores: TrialScores | Replicates, false_alarm: ArrayLike) -> FloatArray:

@@ -377,27 +377,9 @@ def eer_percent(eer: float) -> str:
     return f"{100.0 * float(np.float32(eer)):.4g}"
 
 
-@dataclass(frozen=True)
-class SpeakerEer:
-    """EER of the trials against one enrolled speaker.
-
-    Attributes
-    ----------
-    speaker : str
-    eer : float
-        Kaldi's, at most 0.5: errors beyond chance do not make up for others' lack of privacy.
-    n_target, n_nontarget : int
-    """
-
-    speaker: str
-    eer: float
-    n_target: int
-    n_nontarget: int
-
-
 def speaker_eers(
     scores: ArrayLike, is_target: ArrayLike, enrolled: ArrayLike, *, min_targets: int = 10
-) -> tuple[SpeakerEer, ...]:
+) -> tuple[dict[str, Any], ...]:
     """Compute the EER of each enrolled speaker, which the pooled EER hides.
 
     Parameters
@@ -411,8 +393,10 @@ def speaker_eers(
 
     Returns
     -------
-    tuple of SpeakerEer
-        By ascending EER, the least protected first. The smallest of several EERs is biased.
+    tuple of dict
+        `speaker`, `eer`, `n_target` and `n_nontarget`. The EER is Kaldi's, at most 0.5: errors
+        beyond chance do not make up for others' lack of privacy. By ascending EER, the least
+        protected first. The smallest of several EERs is biased.
 
     Raises
     ------
@@ -423,7 +407,7 @@ def speaker_eers(
     --------
     >>> labels = [True, True, False, False, True, False]
     >>> eers = speaker_eers([3, 1, 2, 0, 0, 9], labels, list("aaaabb"), min_targets=2)
-    >>> [(s.speaker, s.eer) for s in eers]
+    >>> [(of["speaker"], of["eer"]) for of in eers]
     [('a', 0.5)]
     """
     values, labels = as_numbers(scores, "scores"), as_truth(is_target, "is_target")
@@ -437,5 +421,6 @@ def speaker_eers(
         if n_target < max(min_targets, 1) or n_target == rows.size:
             continue
         eer = kaldi_eer(TrialScores.from_labels(values[rows], labels[rows])).value
-        eers.append(SpeakerEer(name, min(eer, 0.5), n_target, rows.size - n_target))
-    return tuple(sorted(eers, key=lambda s: (s.eer, s.speaker)))
+        counts = {"n_target": n_target, "n_nontarget": rows.size - n_target}
+        eers.append({"speaker": name, "eer": min(eer, 0.5), **counts})
+    return tuple(sorted(eers, key=lambda of: (of["eer"], of["speaker"])))

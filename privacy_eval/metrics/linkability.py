@@ -123,23 +123,7 @@ _DENSITY_POINTS = 256
 _DENSITY_BINS = 2048
 
 
-@dataclass(frozen=True)
-class Densities:
-    """Kernel estimates of both classes' densities.
-
-    Attributes
-    ----------
-    scores : float array, shape (P,)
-    target, nontarget : float arrays, shape (P,)
-        Per unit of score.
-    """
-
-    scores: FloatArray
-    target: FloatArray
-    nontarget: FloatArray
-
-
-def densities(scores: TrialScores) -> Densities:
+def densities(scores: TrialScores) -> dict[str, FloatArray]:
     """Estimate Gaussian kernel densities at 256 points from the lowest to the highest score.
 
     Bandwidth 0.9 min(std, IQR/1.34) n^(-1/5), Silverman's eq. (3.31), or 0.9 std n^(-1/5)
@@ -152,21 +136,22 @@ def densities(scores: TrialScores) -> Densities:
 
     Returns
     -------
-    Densities
+    dict of str to float array, shape (256,)
+        `scores`; `target` and `nontarget`, per unit of score.
 
     Examples
     --------
     >>> curves = densities(TrialScores([2.0, 3.0], [0.0, 1.0]))
-    >>> curves.scores.shape, bool(curves.target[0] < curves.nontarget[0])
+    >>> curves["scores"].shape, bool(curves["target"][0] < curves["nontarget"][0])
     ((256,), True)
     """
     check_scores(scores)
     edges = scores.edges(_DENSITY_BINS)
-    return Densities(
-        scores.edges(_DENSITY_POINTS - 1),
-        _density(scores.target, edges),
-        _density(scores.nontarget, edges),
-    )
+    return {
+        "scores": scores.edges(_DENSITY_POINTS - 1),
+        "target": _density(scores.target, edges),
+        "nontarget": _density(scores.nontarget, edges),
+    }
 
 
 def _density(ascending: FloatArray, edges: FloatArray) -> FloatArray:

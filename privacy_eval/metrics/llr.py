@@ -444,7 +444,9 @@ def evidence_function(log_lr: ArrayLike) -> FloatArray:
     return np.asarray(np.where(small, series, closed), dtype=np.float64)
 
 
-def ece_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None) -> PriorProfile:
+def ece_profile(
+    scores: TrialScores, *, prior_log_odds: ArrayLike | None = None
+) -> dict[str, FloatArray]:
     """Compute ECE curves over the prior log odds.
 
     With many trials, `actual` is that of scores in bins, with an error below 1e-9 bit (see
@@ -458,12 +460,14 @@ def ece_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
 
     Returns
     -------
-    PriorProfile
-        Empirical cross-entropy in bit (eq. 4); without evidence (footnote 5), perfect privacy.
+    dict of str to float array, shape (P,)
+        `prior_log_odds`, log(pi / (1 - pi)), and the empirical cross-entropy in bit (eq. 4) there:
+        `zero_evidence`, without scores (footnote 5), perfect privacy; `minimum`, of the
+        PAV-calibrated scores, the attacker's; `actual`, of the scores taken as LLRs.
 
     Examples
     --------
-    >>> ece_profile(TrialScores([0.0], [0.0]), prior_log_odds=[0.0]).actual
+    >>> ece_profile(TrialScores([0.0], [0.0]), prior_log_odds=[0.0])["actual"]
     array([1.])
     """
     check_scores(scores)
@@ -471,12 +475,12 @@ def ece_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
     blocks = scores.pav("exact")
     nothing = np.zeros(1), np.ones(1), np.ones(1)
     miss = _mean_softplus(-scores.target[::-1], -grid)
-    return PriorProfile(
-        prior_log_odds=grid,
-        zero_evidence=_ece(grid, *nothing),
-        minimum=_ece(grid, blocks.llr, blocks.targets, blocks.nontargets),
-        actual=_in_bits(grid, miss, _mean_softplus(scores.nontarget, grid)),
-    )
+    return {
+        "prior_log_odds": grid,
+        "zero_evidence": _ece(grid, *nothing),
+        "minimum": _ece(grid, blocks.llr, blocks.targets, blocks.nontargets),
+        "actual": _in_bits(grid, miss, _mean_softplus(scores.nontarget, grid)),
+    }
 
 
 def _ece(grid: FloatArray, llr: FloatArray, *weights: FloatArray | IntArray) -> FloatArray:
@@ -585,29 +589,9 @@ def _llr_of_evidence(
     return (*llrs, *numbers)
 
 
-@dataclass(frozen=True)
-class PriorProfile:
-    """A cost over the attacker's prior: the Bayes error rate, or the empirical cross-entropy.
-
-    Attributes
-    ----------
-    prior_log_odds : float array, shape (P,)
-        log(pi / (1 - pi)).
-    zero_evidence : float array, shape (P,)
-        Of the best decision without scores.
-    minimum : float array, shape (P,)
-        Of the PAV-calibrated scores: the attacker's.
-    actual : float array, shape (P,)
-        Of the scores taken as LLRs.
-    """
-
-    prior_log_odds: FloatArray
-    zero_evidence: FloatArray
-    minimum: FloatArray
-    actual: FloatArray
-
-
-def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None) -> PriorProfile:
+def dcf_profile(
+    scores: TrialScores, *, prior_log_odds: ArrayLike | None = None
+) -> dict[str, FloatArray]:
     """Compute Bayes error rates, which are detection costs with costs of 1, over the prior log
     odds.
 
@@ -622,12 +606,13 @@ def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
 
     Returns
     -------
-    PriorProfile
+    dict of str to float array, shape (P,)
+        Entries as of `ece_profile`.
 
     Examples
     --------
     >>> profile = dcf_profile(TrialScores([2.0], [-2.0]), prior_log_odds=[-3.0, 0.0])
-    >>> profile.minimum, profile.actual.round(3)
+    >>> profile["minimum"], profile["actual"].round(3)
     (array([0., 0.]), array([0.047, 0.   ]))
     """
     from scipy.special import expit  # slow to import
@@ -640,12 +625,12 @@ def dcf_profile(scores: TrialScores, *, prior_log_odds: ArrayLike | None = None)
     corner = np.searchsorted(blocks.llr, -grid, side="left")
     missed = np.searchsorted(scores.target, -grid, side="left")
     rejected = np.searchsorted(scores.nontarget, -grid, side="left")
-    return PriorProfile(
-        grid,
-        np.minimum(prior, rest),
-        prior * miss[corner] + rest * false_alarm[corner],
-        prior * missed / scores.n_target + rest * (1 - rejected / scores.n_nontarget),
-    )
+    return {
+        "prior_log_odds": grid,
+        "zero_evidence": np.minimum(prior, rest),
+        "minimum": prior * miss[corner] + rest * false_alarm[corner],
+        "actual": prior * missed / scores.n_target + rest * (1 - rejected / scores.n_nontarget),
+    }
 
 
 def expected_cost_reduction(scores: TrialScores) -> float:

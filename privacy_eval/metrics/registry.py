@@ -310,20 +310,26 @@ def _unsigned_zero(text: str) -> str:
     return text if text.strip("-0.") else text.removeprefix("-")
 
 
-def _named(prefix: str, result: object, names: str) -> dict[str, FloatArray]:
-    """Name some attributes of a result."""
-    return {f"{prefix}_{name}": getattr(result, name) for name in names.split()}
-
-
 def _linkability_arrays(scores: TrialScores) -> dict[str, FloatArray]:
-    masses = _named("linkability", linkability(scores), "edges target_mass nontarget_mass local")
-    return masses | _named("density", densities(scores), "scores target nontarget")
+    names, found = ("edges", "target_mass", "nontarget_mass", "local"), linkability(scores)
+    masses = {f"linkability_{name}": getattr(found, name) for name in names}
+    return masses | {f"density_{name}": values for name, values in densities(scores).items()}
 
 
 def _ece_arrays(scores: TrialScores) -> dict[str, FloatArray]:
     profile = ece_profile(scores)
-    ece = _named("ece", profile, "zero_evidence minimum actual")
-    return {"prior_log_odds": profile.prior_log_odds} | ece
+    return {"prior_log_odds": profile.pop("prior_log_odds")} | {
+        f"ece_{name}": values for name, values in profile.items()
+    }
+
+
+def _det_arrays(scores: TrialScores) -> dict[str, FloatArray]:
+    return dict(zip(("det_miss", "det_false_alarm"), det_curve(scores), strict=True))
+
+
+def _dcf_arrays(scores: TrialScores) -> dict[str, FloatArray]:
+    profile = dcf_profile(scores)
+    return {f"dcf_{name}": profile[name] for name in ("minimum", "actual")}
 
 
 def _of_scores(
@@ -503,7 +509,7 @@ METRICS: dict[str, Metric] = {
             in_variants=False,
             line="EER: {eer}%",
             line_number=eer_percent,
-            curves=lambda scores: _named("det", det_curve(scores), "miss false_alarm"),
+            curves=_det_arrays,
         ),
         _error_rate(
             "eer_speechbrain",
@@ -550,7 +556,7 @@ METRICS: dict[str, Metric] = {
             column_label=Label("Cllr", _C_LLR),
             heading_label=Label("Cllr, bit", f"{_C_LLR}, bit"),
             decimals=1,
-            curves=lambda scores: _named("dcf", dcf_profile(scores), "minimum actual"),
+            curves=_dcf_arrays,
         ),
         _error_rate(
             "rocch_eer",

@@ -111,32 +111,15 @@ class VoiceSimilarity:
         return np.asarray(1 - np.where(self.oa.dominance == 0, 0.0, ratio))
 
 
-@dataclass(frozen=True)
-class SpeakerSimilarity:
-    """One speaker's part in the voice similarity of a trial set.
-
-    Attributes
-    ----------
-    speaker : str
-    deid : float
-        Its own de-identification (fraction); lower is less protected.
-    similarity_oo, similarity_oa, similarity_aa : float
-        Its entries on the diagonals of the three matrices.
-    linkability : float or None
-        D_sys of its original utterances with its own and with others' anonymized ones; None
-        with fewer than 20 same-speaker pairs, too few for D_sys.
-    evidence : float
-        log10 of the largest LR that links one of its original utterances with one of its
-        anonymized ones; negative where none does.
-    """
-
-    speaker: str
-    deid: float
-    similarity_oo: float
-    similarity_oa: float
-    similarity_aa: float
-    linkability: float | None
-    evidence: float
+#: Columns of one speaker's part in the voice similarity of a trial set: its own de-identification
+#: (fraction; lower is less protected); its entries on the diagonals of the three matrices; D_sys of
+#: its original utterances with its own and with others' anonymized ones, None with fewer than 20
+#: same-speaker pairs, too few for D_sys; log10 of the largest LR that links one of its original
+#: utterances with one of its anonymized ones, negative where none does.
+OF_SPEAKER = (
+    *("speaker", "deid", "similarity_oo", "similarity_oa", "similarity_aa"),
+    *("linkability", "evidence"),
+)
 
 
 def deid_and_gvd(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -230,7 +230,7 @@ def group_of(trials: Trials) -> IntArray:
 
 
 @dataclass(frozen=True)
-class StratumValues:
+class Stratum:
     """Metrics, variant exact, of some trials; None where they are undefined.
 
     Attributes
@@ -240,6 +240,10 @@ class StratumValues:
     eer : float or None
         Kaldi's.
     cllr_min, linkability : float or None
+    rank1 : float or None
+        Of trials within a group: share of tests whose speaker scores highest; a tie loses.
+    intervals : mapping of str to (float, float)
+        95 % bounds of the metrics; empty without a bootstrap.
     """
 
     n_target: int
@@ -248,20 +252,7 @@ class StratumValues:
     eer: float | None = None
     cllr_min: float | None = None
     linkability: float | None = None
-
-
-@dataclass(frozen=True)
-class Stratum:
-    """What a record keeps of some trials.
-
-    Attributes
-    ----------
-    values : StratumValues
-    intervals : mapping of str to (float, float)
-        95 % bounds of the metrics; empty without a bootstrap.
-    """
-
-    values: StratumValues
+    rank1: float | None = None
     intervals: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
@@ -283,7 +274,7 @@ def few_speakers(speakers: Mapping[str, int]) -> list[str]:
     return [*[too_few][: len(few)], *alone]
 
 
-def values_of(trials: Trials, rows: BoolArray) -> StratumValues:
+def values_of(trials: Trials, rows: BoolArray) -> Stratum:
     """Compute the metrics of some trials.
 
     Parameters
@@ -294,7 +285,7 @@ def values_of(trials: Trials, rows: BoolArray) -> StratumValues:
 
     Returns
     -------
-    StratumValues
+    Stratum
 
     Examples
     --------
@@ -311,9 +302,9 @@ def values_of(trials: Trials, rows: BoolArray) -> StratumValues:
     n_target, n_nontarget = int(target.sum()), int(nontarget.sum())
     counts = (n_target, n_nontarget, int(np.unique(speakers_of(trials)[0][target]).size))
     if not (n_target and n_nontarget):
-        return StratumValues(*counts)
+        return Stratum(*counts)
     scores = TrialScores(trials.score[target], trials.score[nontarget])
-    return StratumValues(*counts, **_metrics_of(scores))
+    return Stratum(*counts, **_metrics_of(scores))
 
 
 def _metrics_of(scores: TrialScores | Replicates) -> dict[str, Any]:
@@ -347,12 +338,12 @@ def summarize_targets(
     ...     enrolled_speaker=["a", "a", "b", "b"],
     ...     trial_speaker=["a", "b", "a", "b"],
     ... )
-    >>> summarize_targets(grouped(trials, {}), trials.score > 2).values.eer
+    >>> summarize_targets(grouped(trials, {}), trials.score > 2).eer
     0.0
     """
     rows = np.asarray((chosen & trials.is_target) | ~trials.is_target)
     bounds = intervals_of(trials, rows, replicates, seed) if replicates else {}
-    return Stratum(values_of(trials, rows), bounds)
+    return replace(values_of(trials, rows), intervals=bounds)
 
 
 def intervals_of(

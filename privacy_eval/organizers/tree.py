@@ -292,9 +292,9 @@ def _folders(systems: Sequence[System], asv: AsvSystems) -> Iterator[Finding]:
         if system.problem is not None:
             error = PrivacyEvalError(system.problem)
             yield failure(SUFFIX, error, team=system.name)
-    for problem in attacker_problems(systems, asv.protocol):
-        kind = ATTACKER_WITHOUT_SCORES if problem.folder is None else UNCLAIMED_SCORES
-        yield Finding(kind, problem.text, problem.system, file=problem.folder)
+    for name, text, found in attacker_problems(systems, asv.protocol):
+        kind = ATTACKER_WITHOUT_SCORES if found is None else UNCLAIMED_SCORES
+        yield Finding(kind, text, name, file=found)
     for folder, names in sibling_results_folders(systems, results).items():
         yield Finding(SIBLING_RESULTS, f"{folder} ({', '.join(names)})")
     for kind, names in (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from ..errors import abbreviate, printable, shorten
 from ..metrics import describe
@@ -40,48 +39,7 @@ _STRONGER = {
 _NAMED = 4
 
 
-@dataclass(frozen=True)
-class AttackersInWords:
-    """Sentences on attackers for the first screen.
-
-    Attributes
-    ----------
-    verdict : str
-        What the strongest attacker leaves of the first systems; "" if nothing is known of it.
-    corrected : str
-        The same, corrected for the choice among the attackers.
-    tried : tuple of str
-        Which attackers were tried.
-    running : tuple of str
-        What they cost, and commands that extracted their x-vectors.
-    hints : tuple of str
-        The options that run others or rank by the strongest.
-    of_systems : tuple of tuples of str
-        What others than the challenge's own reach against each system, as ranked.
-    """
-
-    verdict: str
-    corrected: str
-    tried: tuple[str, ...]
-    running: tuple[str, ...]
-    hints: tuple[str, ...]
-    of_systems: tuple[tuple[str, ...], ...]
-
-
-def attackers_in_words(data: ReportData) -> AttackersInWords:
-    """Describe the attackers of the split that sentences are of."""
-    rows = [data.tried.get((system, data.main_split)) for system in data.systems_by_rank]
-    of_systems = tuple(tuple(_reached(row, data)) if row is not None else () for row in rows)
-    return AttackersInWords(
-        *_verdict(data),
-        tuple(_tried(data)),
-        tuple(_costs(data)),
-        tuple(_hints(data)),
-        of_systems,
-    )
-
-
-def _verdict(data: ReportData) -> tuple[str, str]:
+def verdict_by_strongest(data: ReportData) -> tuple[str, str]:
     """State what the strongest attacker leaves of the two systems that rank first, and which one
     ranks first by it, if that is another; and corrected for the choice."""
     ranking, best = data.main_ranking, _first_by_strongest(data)
@@ -111,7 +69,7 @@ def corrected_words(row: Tried) -> str:
     return f"{text}{f' ({TOO_LOW})' * row.is_too_low}" * bool(value)
 
 
-def _tried(data: ReportData) -> Iterator[str]:
+def attackers_tried(data: ReportData) -> Iterator[str]:
     """Say which attackers were tried, and which the protocol names besides."""
     protocol = data.protocol
     titles = {a.id: a.title for a in protocol.attackers}
@@ -181,7 +139,7 @@ def _first_by_strongest(data: ReportData) -> str:
     return best if alike and best != ranked[0]["system"] else ""
 
 
-def _hints(data: ReportData) -> Iterator[str]:
+def hints(data: ReportData) -> Iterator[str]:
     """Say which option runs attackers that were not tried, and which one ranks by the strongest."""
     if others := ",".join(a.id for a in untried(data)):
         yield f"Stage 5 with --attackers {others} runs the others, or says what the tree lacks."
@@ -189,7 +147,7 @@ def _hints(data: ReportData) -> Iterator[str]:
         yield "The option --by-strongest ranks by the strongest attacker."
 
 
-def _costs(data: ReportData) -> Iterator[str]:
+def costs_of_attackers(data: ReportData) -> Iterator[str]:
     """Say what the challenge's own and other attackers cost, by their titles."""
     protocol, costs = data.protocol, read_costs(data.sources.paths)
     known = {a.id: a.title for a in protocol.attackers}
@@ -208,8 +166,10 @@ def _costs(data: ReportData) -> Iterator[str]:
         yield f"The x-vectors of {model} were extracted by the command: {command}"
 
 
-def _reached(row: Tried, data: ReportData) -> Iterator[str]:
+def reached_by_others(data: ReportData, system: str) -> Iterator[str]:
     """Say what attackers beside the challenge's own reach: the words alone, and the strongest."""
+    if (row := data.tried.get((system, data.main_split))) is None:
+        return
     words, challenge = row.words, row.challenge
     if words is not None and not words["withheld"]:
         reached = f"an attacker who reads the words alone reaches an EER of {words['printed']} %"

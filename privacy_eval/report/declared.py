@@ -159,11 +159,6 @@ class Declared:
 _WORDS_OF_CAPTIONS = ("system", "group_by", "number")
 
 
-@dataclass(frozen=True)
-class _Entries:
-    tables: tuple[Declared, ...]
-
-
 @functools.cache
 def read_entries(path: Path, *, bundled: bool = False) -> tuple[Declared, ...]:
     """Read the entries of a file; those of bundled ones may have words that code fills in.
@@ -173,8 +168,8 @@ def read_entries(path: Path, *, bundled: bool = False) -> tuple[Declared, ...]:
     PrivacyEvalError
         Unreadable, a missing, unknown or wrong entry.
     """
-    plain = {"tables": parse_yaml(read_text(path), str(path))}
-    entries = from_plain(_Entries, plain, str(path)).tables
+    plain = parse_yaml(read_text(path), str(path))
+    entries = from_plain(tuple[Declared, ...], plain, f"{path}: tables")
     for entry in entries:
         where = f"{path}: table {printable(entry.name)}"
         if not bundled:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ..choices import grouped
 from ..errors import abbreviate, counted
@@ -20,7 +20,14 @@ from ..results.records import Results
 from ..tree.conditions import Condition
 from ..version import __version__
 from .answer import answer_picture, answer_sentence, ranks
-from .attackers_in_words import AttackersInWords, attackers_in_words, untried
+from .attackers_in_words import (
+    attackers_tried,
+    costs_of_attackers,
+    hints,
+    reached_by_others,
+    untried,
+    verdict_by_strongest,
+)
 from .cautions import front_cautions, not_evaluated_attacks
 from .notes import averaged_text, front_notes, interval_notes, voice_sentence
 from .page import Front
@@ -56,7 +63,7 @@ def front(data: ReportData) -> Front:
         f"Not evaluated, and perhaps stronger: an attacker {attacker(one)}{_what_runs(one, data)}"
         for one in not_evaluated_attacks(data)
     )
-    warnings, attackers = front_notes(data, not_evaluated), attackers_in_words(data)
+    warnings = front_notes(data, not_evaluated)
     if not data.results.systems:
         published = data.sources.published
         if data.sources.published_results is not None:
@@ -74,19 +81,17 @@ def front(data: ReportData) -> Front:
         text = f"Not tried, and perhaps stronger: {counted(len(others), 'attacker')}"
         warnings += ((text, others),)
     split = data.main_split
-    answers = tuple(
-        (system, tuple(_sentences(data, system, split, by_others)))
-        for system, by_others in zip(data.systems_by_rank, attackers.of_systems, strict=True)
-    )
-    verdict = _verdicts(data, attackers)
     return Front(
         tuple(_facts(data, split)),
-        _BOUNDS.sub("", verdict),
-        tuple((s, tuple(_BOUNDS.sub("", sentence) for sentence in of)) for s, of in answers),
+        _BOUNDS.sub("", _verdicts(data)),
+        tuple(
+            (s, tuple(_BOUNDS.sub("", sentence) for sentence in _sentences(data, s, split)))
+            for s in data.systems_by_rank
+        ),
         warnings,
         words,
-        attackers=(*attackers.tried, *attackers.running),
-        hints=attackers.hints,
+        attackers=(*attackers_tried(data), *costs_of_attackers(data)),
+        hints=tuple(hints(data)),
         answer=answer_sentence(data),
         picture=answer_picture(
             data, {**ranks(data), **(data.disclosed.columns() if data.disclosed else {})}
@@ -101,10 +106,9 @@ def text_for_a_paper(data: ReportData) -> str:
     if not data.results.systems:
         return ""
     protocol, drawn = data.protocol, any(r.has_intervals for r in data.results.verification)
-    attackers = attackers_in_words(data)
     sentences = [
-        _verdicts(data, attackers),
-        attackers.corrected,
+        _verdicts(data),
+        verdict_by_strongest(data)[1],
         f"{describe(protocol.eer).name}: {averaged_text(protocol)}, "
         f"{protocol.average_attack.phrase} attack model, {protocol.split_name(data.main_split)}.",
         *(f"{note}." for note in interval_notes(data.results.records(), [protocol.eer] * drawn)),
@@ -115,9 +119,9 @@ def text_for_a_paper(data: ReportData) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _verdicts(data: ReportData, attackers: AttackersInWords) -> str:
-    words = _verdict_on_words(data, data.main_split)
-    return " ".join(filter(None, (_verdict(data), attackers.verdict, words)))
+def _verdicts(data: ReportData) -> str:
+    verdicts = _verdict(data), verdict_by_strongest(data)[0], _verdict_on_words(data)
+    return " ".join(filter(None, verdicts))
 
 
 def _published_verdict(data: ReportData) -> str:
@@ -237,9 +241,9 @@ def _difference(metric: Metric, ranked: Row, *, named: str) -> str:
     return f"The difference{to}, {text}, is {'' if other['better'] else 'not '}significant"
 
 
-def _verdict_on_words(data: ReportData, split: str) -> str:
+def _verdict_on_words(data: ReportData) -> str:
     """State which evaluated system keeps words best, where systems can be compared."""
-    ranking = data.word_error_rankings.get(split)
+    ranking = data.word_error_rankings.get(data.main_split)
     ranked = [r for r in ranking.ranked if r["system"] in ranking.own] if ranking else []
     if len(ranked) < 2 or ranked[0].get("next") is None:
         return ""
@@ -252,10 +256,8 @@ def _verdict_on_words(data: ReportData, split: str) -> str:
     )
 
 
-def _sentences(
-    data: ReportData, system: str, split: str, by_others: Iterable[str]
-) -> Iterator[str]:
-    """Describe a system; `by_others`: sentences on attackers beside the challenge's own."""
+def _sentences(data: ReportData, system: str, split: str) -> Iterator[str]:
+    """Describe a system."""
     protocol = data.protocol
     conditions = averaged_conditions(protocol)
     evaluated = [a for a in data.attacks[system] if a["split"] == split]
@@ -284,7 +286,7 @@ def _sentences(
             sentence += f". {found}"
         yield f"{sentence}."
     yield from _beside_published(data, system)
-    yield from by_others
+    yield from reached_by_others(data, system)
     yield from filter(None, [voice_sentence(data, system)])
     if errors := _change(data, system, split, "wer"):
         yield f"Words: a recognizer gets {errors} wrong (WER, {_CHANGE})."

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -190,27 +190,20 @@ def explanations(tables: Iterable[Table]) -> list[tuple[str, str]]:
     ]
 
 
-@dataclass(frozen=True)
-class Format:
-    """A way to write a table: extension of the file, and `write(table, style)`."""
-
-    extension: str
-    write: Callable[[Table, Style], str]
-
-    def file(self, table: Table, style: Style = "booktabs") -> str:
-        """Return the content of a table's file."""
-        parts = table.parts if self.extension != ".csv" else ()
-        return "\n".join(self.write(part, style) for part in parts or (table,))
-
-
-FORMATS: Mapping[str, Format] = MappingProxyType(
-    {
-        "latex": Format(".tex", to_latex),
-        "markdown": Format(".md", lambda table, _: to_markdown(table)),
-        "text": Format(".txt", lambda table, _: to_text(table)),
-        "csv": Format(".csv", lambda table, _: to_csv([table])),
-    }
+#: Formats of a table, and the extensions of their files.
+FORMATS: Mapping[str, str] = MappingProxyType(
+    {"latex": ".tex", "markdown": ".md", "text": ".txt", "csv": ".csv"}
 )
+
+
+def in_format(table: Table, form: str, style: Style = "booktabs") -> str:
+    """Return the content of a table's file in one of `FORMATS`."""
+    if form == "csv":
+        return to_csv([table])
+    parts = table.parts or (table,)
+    if form == "latex":
+        return "\n".join(to_latex(part, style) for part in parts)
+    return "\n".join(map(to_markdown if form == "markdown" else to_text, parts))
 
 
 #: A number, or what stands for one, whatever comes after it.
@@ -281,7 +274,6 @@ def table_files(
     groups = [list(group) for group in groups]
     apart = any(table.front for group in groups for table in group)
     names = file_names(table.name for group in groups for table in group)
-    every = [FORMATS[name] for name in ("latex", *formats)]
     listed: list[Table] = []
     files: dict[str, str] = {}
     captions: dict[str, str] = {}
@@ -292,9 +284,8 @@ def table_files(
             table = replace(table, name=names[table.name])
             path = ("" if table.front or not apart else _BELOW) + table.name
             captions[path] = table.caption
-            forms = dict.fromkeys((*every, *([FORMATS["text"]] if table.front else [])))
-            for form in forms:
-                files[path + form.extension] = form.file(table, style)
+            for form in dict.fromkeys(("latex", *formats, *["text"] * table.front)):
+                files[path + FORMATS[form]] = in_format(table, form, style)
             listed.append(table)
             if (table.columns, table.groups) not in unique.values():
                 unique[f"{path}.tex"] = (table.columns, table.groups)
@@ -313,9 +304,8 @@ def _index(title: str, text: str, captions: Mapping[str, str], files: Collection
         wrapped = textwrap.wrap(one_line(text), 100, initial_indent=_CODE, subsequent_indent=_CODE)
         lines += ["For the text of a paper:", "", *wrapped, ""]
     lines += ["| file | table |", "| --- | --- |"]
-    extensions = [form.extension for form in FORMATS.values()]
     for path in sorted(captions, key=lambda path: path.startswith(_BELOW)):
-        links = " ".join(f"[{e}]({path}{e})" for e in extensions if f"{path}{e}" in files)
+        links = " ".join(f"[{e}]({path}{e})" for e in FORMATS.values() if f"{path}{e}" in files)
         lines.append(f"| {path} {links} | {escape_markdown(captions[path])} |")
     lines.append("| tables [.csv](tables.csv) | all cells, a line each: text, value and interval |")
     return "\n".join(lines) + "\n"

@@ -174,19 +174,9 @@ def all_tables(data: ReportData) -> tuple[list[list[Table]], list[str]]:
 _FOR_ONESELF = Publication()
 
 
-@dataclass(frozen=True)
-class Insert:
-    """A section of the report from another source, such as a listening test.
-
-    Attributes
-    ----------
-    key : tuple of str
-        What it depends on.
-    compose : callable
-    """
-
-    key: tuple[str, ...]
-    compose: Callable[[ReportData], Section]
+#: A section of the report from another source, such as a listening test: what it depends on, and
+#: the function that composes it.
+Insert = tuple[tuple[str, ...], Callable[["ReportData"], "Section"]]
 
 
 def report_product(
@@ -222,7 +212,7 @@ def report_product(
         begin(0, 3, f"{out.name}: reading results")
         data = publication.data(read_report_data(sources))
         begin(1, 3, f"{out.name}: tables and figures")
-        inserted = [insert.compose(data)] if insert is not None else []
+        inserted = [insert[1](data)] if insert is not None else []
         front, sections, remarks = report_sections(data, figures=figures, inserted=inserted)
         begin(2, 3, f"{out.name}: the page")
         title = publication.title or f"{data.protocol.title}: evaluation of voice anonymization"
@@ -244,7 +234,7 @@ def report_product(
         subject={
             "version": __version__,
             **sources.subject(),
-            "listening": insert.key if insert is not None else (),
+            "listening": insert[0] if insert is not None else (),
             "figures": folder_digest(figures) if figures is not None else "",
             "publication": asdict(publication),
             **({"wings": added} if added else {}),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import counted
 from ..io.csv_text import csv_text
@@ -12,7 +11,6 @@ from ..io.files import file_names
 from ..io.schema import to_plain
 
 if TYPE_CHECKING:
-    from ..metrics.similarity import SpeakerSimilarity
     from .records import Results
 
 #: What the speakers of speakers.csv are of.
@@ -24,27 +22,27 @@ def to_csv(results: Results) -> str:
     return csv_text(results.measurements.csv_rows)
 
 
-def speakers_csv(speakers: Iterable[tuple[Mapping[str, str], SpeakerSimilarity]]) -> str:
+def speakers_csv(speakers: Iterable[tuple[Mapping[str, str], Mapping[str, Any]]]) -> str:
     """Write a line for each speaker, after the columns that identify the trial set."""
-    from ..metrics.similarity import SpeakerSimilarity
+    from ..metrics.similarity import OF_SPEAKER
 
     rows = [{**identity, **to_plain(speaker)} for identity, speaker in speakers]
-    columns = list(rows[0]) if rows else [*_OF_SET, *(f.name for f in fields(SpeakerSimilarity))]
+    columns = list(rows[0]) if rows else [*_OF_SET, *OF_SPEAKER]
     return csv_text([columns, *(row.values() for row in rows)])
 
 
 def to_speakers_csv(results: Results) -> str:
     """Write speakers.csv: every speaker of every trial set, the least protected first."""
-    from ..metrics.similarity import SpeakerSimilarity
+    from ..metrics.similarity import OF_SPEAKER
     from .measurements import PRESENT
 
-    rows: list[tuple[dict[str, str], SpeakerSimilarity]] = []
+    rows: list[tuple[dict[str, str], dict[str, Any]]] = []
     for r in results.similarity:
         c, of_speakers = r.condition, r.measurements.select(speaker=PRESENT)
         for (speaker,), of in of_speakers.groups("speaker").items():
             of_set = (c.system, c.results_folder, c.name, *r.place(), of[0]["variant"])
-            values = {"linkability": None} | {row["metric"]: row.get("value") for row in of}
-            one = SpeakerSimilarity(speaker, **values)
+            values = {row["metric"]: row.get("value") for row in of} | {"speaker": speaker}
+            one = {column: values.get(column) for column in OF_SPEAKER}
             rows.append((dict(zip(_OF_SET, of_set, strict=True)), one))
     return speakers_csv(rows)
 

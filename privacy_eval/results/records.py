@@ -51,7 +51,7 @@ from ..metrics.caveats import (
 from ..metrics.evaluation import is_weaker, overestimate_reason
 from ..metrics.llr import categorical_tag
 from ..metrics.printed import Printed
-from ..metrics.similarity import VERDICTS, SpeakerSimilarity
+from ..metrics.similarity import OF_SPEAKER, VERDICTS
 from ..metrics.utility import MAX_DIFFERENCE, SpeakerErrors, SpeakerSums, mean_of_folds
 from ..protocol.protocol import ANONYMIZED, EERS, ORIGINAL, SPEECH, Protocol
 from ..tree.conditions import Condition
@@ -204,7 +204,7 @@ def _check_attributes(record: Record, where: str) -> None:
 
 def _check_similarity(record: Record, where: str) -> None:
     """Check that speakers have all values, and those of pseudo-voices."""
-    needed = {f.name for f in fields(SpeakerSimilarity)} - {"speaker", "linkability"}
+    needed = {*OF_SPEAKER} - {"speaker", "linkability"}
     for (name,), rows in record.measurements.select(speaker=PRESENT).groups("speaker").items():
         if {row["metric"] for row in rows} - {"linkability"} != needed:
             raise PrivacyEvalError(f"{where}: speaker {name}: expected {', '.join(sorted(needed))}")

@@ -227,7 +227,7 @@ def verification_rows(
 
 def stratum_rows(stratum: Stratum, **place: str) -> Iterator[dict[str, Any]]:
     """Yield the metrics of some of the trials, with their numbers."""
-    values = vars(stratum.values)
+    values = vars(stratum)
     counts = {name: values[name] for name in ("n_target", "n_nontarget", "n_speakers")}
     for key in _OF_SOME:
         if (value := values.get(key)) is not None:

@@ -533,27 +533,12 @@ def missing_scores_message(condition: ConditionFiles) -> str:
     return f"{text}; is it {abbreviate(near)}?" if near else text
 
 
-@dataclass(frozen=True)
-class AttackerProblem:
-    """Scores in a folder that names no attacker, or an attacker of other programs without scores.
-
-    Attributes
-    ----------
-    system : str
-    text : str
-        The name, with a similar one if there is one.
-    folder : Path or None
-        The first folder of that name; None for an attacker without scores.
-    """
-
-    system: str
-    text: str
-    folder: Path | None = None
-
-
-def attacker_problems(systems: Iterable[System], protocol: Protocol) -> Iterator[AttackerProblem]:
+def attacker_problems(
+    systems: Iterable[System], protocol: Protocol
+) -> Iterator[tuple[str, str, Path | None]]:
     """Yield, for every system, score folders that no attacker of the protocol claims, then its
-    attackers from outside of which no condition has scores."""
+    attackers from outside of which no condition has scores: system, name, with a similar one if
+    there is one, and the first folder of that name, None without scores."""
     attackers = {a.id: a for a in protocol.other_attackers}
     for system in systems:
         unclaimed: dict[str, list[Path]] = {}
@@ -571,10 +556,10 @@ def attacker_problems(systems: Iterable[System], protocol: Protocol) -> Iterator
             similar = _similar(name, unused) or _similar(name, attackers)
             hint = f" (is it {similar}?)" if similar else ""
             text = f"{name}{hint} in {counted(len(folders), 'condition')}"
-            yield AttackerProblem(system.name, text, folders[0])
+            yield system.name, text, folders[0]
         for name in absent:
             similar = _similar(name, unclaimed)
-            yield AttackerProblem(system.name, name + (f" (is it {similar}?)" if similar else ""))
+            yield system.name, name + (f" (is it {similar}?)" if similar else ""), None
 
 
 def _scores(folder: Path) -> Path | None:

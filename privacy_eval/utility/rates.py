@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import PrivacyEvalError
 from ..metrics.arguments import as_array, as_names
-from ..metrics.confidence import Interval, difference_p_value, expanded_interval
+from ..metrics.confidence import difference_p_value, expanded_interval
 from ..metrics.strata import MIN_TESTED
 from ..metrics.utility import GroupRate, SpeakerSums, ratio_bootstrap
 
@@ -58,28 +59,9 @@ def group_rates(sums: SpeakerSums, group_of: Mapping[str, str]) -> dict[str, Gro
     return rates
 
 
-@dataclass(frozen=True)
-class RateDifference:
-    """Comparison of the rates or means of two systems for the same utterances.
-
-    Attributes
-    ----------
-    difference : float
-        The second system's minus the first's.
-    interval : Interval
-        Over speakers.
-    p_value : float
-        Two-sided, for the null hypothesis of no difference.
-    """
-
-    difference: float
-    interval: Interval
-    p_value: float
-
-
 def rate_difference(
     counts: ArrayLike, sums: ArrayLike, *, speakers: Sequence[str], replicates: int, seed: int
-) -> RateDifference:
+) -> dict[str, Any]:
     """Compare the rates or means of two systems by a paired bootstrap over speakers.
 
     Parameters
@@ -96,7 +78,9 @@ def rate_difference(
 
     Returns
     -------
-    RateDifference
+    dict
+        `difference`, the second system's minus the first's; `interval`, over speakers; `p_value`,
+        two-sided, for the null hypothesis of no difference.
 
     Raises
     ------
@@ -106,7 +90,7 @@ def rate_difference(
     Examples
     --------
     >>> options = {"speakers": ["a", "b"], "replicates": 100, "seed": 0}
-    >>> rate_difference([[1, 1], [1, 1]], [[3.0, 4.0], [2.5, 3.5]], **options).difference
+    >>> rate_difference([[1, 1], [1, 1]], [[3.0, 4.0], [2.5, 3.5]], **options)["difference"]
     -0.5
     """
     of_systems = as_array(counts, "counts", np.int64), as_array(sums, "sums", np.float64)
@@ -117,11 +101,11 @@ def rate_difference(
         math.fsum(row) / int(count.sum()) for count, row in zip(*of_systems, strict=True)
     )
     differences = drawn.values["rate 1"] - drawn.values["rate 0"]
-    return RateDifference(
-        second - first,
-        expanded_interval(differences, drawn.n_speakers),
-        difference_p_value(differences, drawn.n_speakers),
-    )
+    return {
+        "difference": second - first,
+        "interval": expanded_interval(differences, drawn.n_speakers),
+        "p_value": difference_p_value(differences, drawn.n_speakers),
+    }
 
 
 #: Excited speech of IEMOCAP, which the challenges count as happy.

@@ -27,7 +27,7 @@ from ..metrics.confidence import Interval
 from ..metrics.utility import GroupRate, SpeakerErrors, WordErrors, align_symbols
 from ..stages.privacy_metrics import can_align
 from ..tree.conditions import RecognitionFiles
-from .rates import RateDifference, group_rates, rate_difference
+from .rates import group_rates, rate_difference
 
 #: Characters that VoicePrivacy 2026 (track 2) deletes without a blank. Inverted marks of Spanish
 #: and curly quotes stay, and `est-elle` becomes one word: the references hardly have such marks,
@@ -321,7 +321,7 @@ def group_word_errors(
 
 def compare(
     first: WordErrorCounts, second: WordErrorCounts, *, replicates: int, seed: int
-) -> RateDifference:
+) -> dict[str, Any]:
     """Compare two hypotheses of the same utterances by a paired bootstrap over speakers.
 
     Raises

@@ -6,7 +6,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from privacy_eval.asv.backend import BackendName, score_matrix
 from privacy_eval.asv.voice_similarity import SimilarityResult, voice_similarity, write_2020
 from privacy_eval.io.vectors import Vectors
 from privacy_eval.metrics import VARIANTS, of_kind, similarity_metrics
-from privacy_eval.metrics.similarity import SpeakerSimilarity
+from privacy_eval.metrics.similarity import OF_SPEAKER
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.products.freshness import Outcome, Run
@@ -176,19 +176,19 @@ def test_speakers_from_the_least_protected_on(tmp_path: Path) -> None:
     anonymized = Vectors(Path("a"), original.ids, matrix)
     similarity = measured(tmp_path, original, anonymized, spoken, backend="euclidean")
     speakers = similarity.speaker_results
-    assert speakers[0].speaker == "s3"
-    assert {s.speaker for s in speakers} == set(spoken.values())
-    assert [s.deid for s in speakers] == sorted(s.deid for s in speakers)
-    assert speakers[0].deid < 0.5 < speakers[-1].deid <= 1
-    assert speakers[0].linkability == max(s.linkability or 0.0 for s in speakers)
-    assert speakers[0].evidence == max(s.evidence for s in speakers)
+    assert speakers[0]["speaker"] == "s3"
+    assert {s["speaker"] for s in speakers} == set(spoken.values())
+    assert [s["deid"] for s in speakers] == sorted(s["deid"] for s in speakers)
+    assert speakers[0]["deid"] < 0.5 < speakers[-1]["deid"] <= 1
+    assert speakers[0]["linkability"] == max(s["linkability"] or 0.0 for s in speakers)
+    assert speakers[0]["evidence"] == max(s["evidence"] for s in speakers)
     exact = similarity.by_variant["exact"]
     number = similarity.speakers.index("s3")
-    assert speakers[0].similarity_oa == exact.oa.values[number, number]
+    assert speakers[0]["similarity_oa"] == exact.oa.values[number, number]
     text = speakers_csv(({}, s) for s in speakers)
     rows = csv_rows(text)
-    assert [r["speaker"] for r in rows] == [s.speaker for s in speakers]
-    assert float(rows[0]["deid"]) == speakers[0].deid
+    assert [r["speaker"] for r in rows] == [s["speaker"] for s in speakers]
+    assert float(rows[0]["deid"]) == speakers[0]["deid"]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 8])
@@ -216,7 +216,7 @@ def test_speakers_and_their_set_stand_side_by_side_in_one_variant(
     assert "(variant exact)" in worst
     data = ReportData(results, cells_from_results(results))
     (table,) = (t for t in system_tables(data, "anon", "") if t.name == "speakers")
-    *speakers, whole = (row[-len(fields(SpeakerSimilarity)) :] for row in table.rows)
+    *speakers, whole = (row[-len(OF_SPEAKER) :] for row in table.rows)
     assert whole[:2] == ("all", f"{100 * metrics['exact']['deid']:.1f}")
     assert float(speakers[0][1]) <= float(whole[1]) and "variant exact" in table.caption
     rows = csv_rows(to_speakers_csv(results))
@@ -228,7 +228,7 @@ def test_linkability_of_few_pairs_is_none(tmp_path: Path) -> None:
     for each, known in ((7, False), (8, True)):
         spoken = utterances(("s1", "s2", "s3"), each)
         actual = measured(tmp_path, spoken=spoken).speaker_results
-        assert [s.linkability is not None for s in actual] == [known] * 3
+        assert [s["linkability"] is not None for s in actual] == [known] * 3
         rows = csv_rows(speakers_csv(({}, s) for s in actual))
         assert [r["linkability"] != "" for r in rows] == [known] * 3
 

@@ -105,7 +105,7 @@ def test_profiles_with_equal_labels_are_plotted_separately() -> None:
     drawn = plot([first, other])
     (axes,) = drawn.canvas.axes
     lines = [line for line in axes.lines if line.get_linestyle() != "None"]
-    np.testing.assert_array_equal(lines[1].get_ydata(), first.ece.minimum)
+    np.testing.assert_array_equal(lines[1].get_ydata(), first.ece["minimum"])
     np.testing.assert_allclose(lines[2].get_ydata(), 0, atol=1e-15)  # no privacy: on the axis
     texts = [t.get_text() for t in drawn.canvas.legends[0].get_texts()]
     assert texts == [

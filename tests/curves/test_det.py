@@ -44,8 +44,7 @@ def crossing(miss: NDArray[np.float64], false_alarm: NDArray[np.float64]) -> flo
 
 
 def line(scores: TrialScores, name: str = "B1") -> panels.Line:
-    curve = det_curve(scores)
-    return panels.Line(name, curve.miss, curve.false_alarm, kaldi_eer(scores).value)
+    return panels.Line(name, *det_curve(scores), kaldi_eer(scores).value)
 
 
 def test_the_marker_is_on_the_curve_where_kaldis_eer_is_not(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_systems_of_a_condition_in_the_order_of_their_disclosure(tmp_path: Path)
 @pytest.mark.parametrize("over", ["log odds", "prior"])
 def test_full_privacy_is_black_and_the_entropy_of_the_prior(over: panels.Over) -> None:
     found = ece_profile(scores_of(0.3))
-    arrays = found.prior_log_odds, found.minimum, found.zero_evidence
+    arrays = found["prior_log_odds"], found["minimum"], found["zero_evidence"]
     looks = list(style.system_styles(["x"]).values())[:1]
     panel = panels.profile_panel([panels.Profile("x", *arrays, 0.1, 0.2, "A")], looks, over=over)
     full, profile = panel.curves

@@ -16,15 +16,14 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.disclosure.accused import (
     MOST_LISTED,
     Highest,
-    NamedInstead,
     Top,
     merged_names,
     named_instead,
     shares,
 )
 from privacy_eval.disclosure.in_words import identification_sentences
-from privacy_eval.disclosure.numbers import Rates, named_for_others
-from privacy_eval.disclosure.statement import Evidence, statement_parts
+from privacy_eval.disclosure.numbers import named_for_others
+from privacy_eval.disclosure.statement import statement_parts
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.results.records import Results
@@ -33,8 +32,8 @@ from privacy_eval.results.speaker_numbers import KEY, numbered
 Named = list[tuple[int, str, float]]
 
 
-def by_name(found: Sequence[NamedInstead]) -> dict[str, NamedInstead]:
-    return {one.speaker: one for one in found}
+def by_name(found: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {one["speaker"]: one for one in found}
 
 
 def test_rates_by_hand() -> None:
@@ -42,17 +41,17 @@ def test_rates_by_hand() -> None:
     others three name b, of the three of others than a one names a."""
     named = [(0, "b", 2.0), (1, "b", 1.0), (2, "a", 1.0), (2, "b", 1.0)]
     b, a = named_instead(named, ["a", "b", "c"], [2, 1, 2], 3)
-    assert (b.speaker, b.value, b.n_tests, b.n_speakers) == ("b", 3 / 4, 4, 2)
-    assert (a.speaker, a.value, a.n_tests, a.n_speakers) == ("a", 1 / 3, 3, 2)
-    assert b.p is b.low is None  # no draws were asked for
+    assert (b["speaker"], b["value"], b["n_tests"], b["n_speakers"]) == ("b", 3 / 4, 4, 2)
+    assert (a["speaker"], a["value"], a["n_tests"], a["n_speakers"]) == ("a", 1 / 3, 3, 2)
+    assert b["p"] is b["low"] is None  # no draws were asked for
 
 
 def test_p_value_by_hand() -> None:
     """Two tests, of a and of b, both name c, of three people. By guessing, any person has the rate
     1 if b's test names a (1 in 3), if a's test names b, or if both name c: 1 - (4 - 1) / 9."""
     (c,) = named_instead([(0, "c", 1), (1, "c", 1)], "ab", [1, 1], 3, replicates=6000)
-    assert c.value == 1
-    assert c.p == pytest.approx(2 / 3, abs=0.03)
+    assert c["value"] == 1
+    assert c["p"] == pytest.approx(2 / 3, abs=0.03)
 
 
 def slow_rates(
@@ -101,15 +100,15 @@ def test_rates_and_p_values_agree_with_enumeration(data: st.DataObject) -> None:
     group_of = dict(zip(people, map(str, groups), strict=True))
     found = named_instead(named, people[:n_speakers], tests, group_of, replicates=1500, seed=1)
     rates = slow_rates(counts, tests, n_enrolled)
-    assert {one.speaker: pytest.approx(one.value) for one in found} == {
+    assert {one["speaker"]: pytest.approx(one["value"]) for one in found} == {
         p: rate for p, rate in zip(people, rates, strict=True) if rate > 0
     }
-    assert [one.value for one in found] == sorted((one.value for one in found), reverse=True)
+    assert [one["value"] for one in found] == sorted((one["value"] for one in found), reverse=True)
     for one in found:
         if n_speakers == 1:
-            assert one.p is None
+            assert one["p"] is None
         else:
-            assert one.p == pytest.approx(slow_p(counts, tests, groups, one.value), abs=0.07)
+            assert one["p"] == pytest.approx(slow_p(counts, tests, groups, one["value"]), abs=0.07)
 
 
 def test_the_tests_of_a_speaker_are_one_observation() -> None:
@@ -118,11 +117,11 @@ def test_the_tests_of_a_speaker_are_one_observation() -> None:
     speakers = [f"s{n}" for n in range(12)]
     own: Named = [(n, s, 30.0) for n, s in enumerate(speakers) if n]
     (x,) = named_instead([(0, "x", 30.0), *own], speakers, [30] * 12, 40, replicates=999)
-    assert x.value == 1 / 12 and x.p is not None and x.p > 0.3
+    assert x["value"] == 1 / 12 and x["p"] is not None and x["p"] > 0.3
     hub: Named = [(n, "x", 10.0) for n in range(12)]
     hub += [(n, s, 20.0) for n, s in enumerate(speakers)]
     (x,) = named_instead(hub, speakers, [30] * 12, 40, replicates=999)
-    assert x.value == 1 / 3 and x.p is not None and x.p < 0.03
+    assert x["value"] == 1 / 3 and x["p"] is not None and x["p"] < 0.03
 
 
 def test_what_the_gender_gives_away_is_no_accusation() -> None:
@@ -137,9 +136,9 @@ def test_what_the_gender_gives_away_is_no_accusation() -> None:
     blind = named_instead(named, women, [400] * 8, 32, **drawn)[0]
     group_of = {person: person[0] for person in (*women, *men)}
     informed = named_instead(named, women, [400] * 8, group_of, **drawn)[0]
-    assert blind.p is not None and informed.p is not None
-    assert blind.value == informed.value
-    assert blind.p < 0.01 < 0.05 < informed.p
+    assert blind["p"] is not None and informed["p"] is not None
+    assert blind["value"] == informed["value"]
+    assert blind["p"] < 0.01 < 0.05 < informed["p"]
 
 
 def test_guessing_is_rarely_found_to_be_more() -> None:
@@ -151,24 +150,24 @@ def test_guessing_is_rarely_found_to_be_more() -> None:
         named = [(s, f"p{w:02}", 5.0) for s, w in enumerate(who)]
         speakers = [f"p{n:02}" for n in range(10)]
         found = named_instead(named, speakers, [5] * 10, 12, replicates=199, seed=seed)
-        below += bool(found and found[0].p is not None and found[0].p <= 0.05)
+        below += bool(found and found[0]["p"] is not None and found[0]["p"] <= 0.05)
     assert below < 16
 
 
 def test_singular_cases() -> None:
-    assert named_instead([(0, "a", 3.0)], ["a"], [3], 1, replicates=9) == ()  # a gallery of one
+    assert named_instead([(0, "a", 3.0)], ["a"], [3], 1, replicates=9) == []  # a gallery of one
     (alone,) = named_instead([(0, "b", 3.0)], ["a"], [3], 2, replicates=9)
-    assert (alone.value, alone.n_speakers, alone.low, alone.p) == (1, 1, None, None)
+    assert (alone["value"], alone["n_speakers"], alone["low"], alone["p"]) == (1, 1, None, None)
     every: Named = [(n, p, 0.5) for n in range(2) for p in "abcd"]
     tied = named_instead(every, "ab", [2, 2], 4, replicates=99)
-    assert [one.speaker for one in tied] == list("abcd")
-    assert {(one.value, one.p) for one in tied} == {(0.25, 1.0)}  # all alike: guessing
+    assert [one["speaker"] for one in tied] == list("abcd")
+    assert {(one["value"], one["p"]) for one in tied} == {(0.25, 1.0)}  # all alike: guessing
     many: Named = [(0, f"x{n:02}", 1.0) for n in range(50)]
     assert len(named_instead(many, ["a"], [50], 60)) == MOST_LISTED
     large = named_instead([(0, "c", 1), (1, "c", 1)], "ab", [1, 1], 10**6, replicates=9)
-    assert large[0].p is None and large[0].low is not None
+    assert large[0]["p"] is None and large[0]["low"] is not None
     certain = named_instead([(0, "c", 1), (1, "c", 1)], "ab", [1, 1], 3, replicates=99)
-    assert certain[0].high == 1 and certain[0].low is not None and certain[0].low < 0.5
+    assert certain[0]["high"] == 1 and certain[0]["low"] is not None and certain[0]["low"] < 0.5
 
 
 @pytest.mark.parametrize(
@@ -208,7 +207,9 @@ def test_identify_tells_who_is_named() -> None:
     rows += [("a", "v", 0, 0), ("b", "v", 3, 1), ("c", "v", 1, 0)]
     columns = zip(("enrolled", "utterance", "score", "label"), zip(*rows, strict=True), strict=True)
     attack = pe.identify({name: list(of) for name, of in columns}, [2], bootstrap=0)
-    assert attack.instead == (NamedInstead("c", 0.5, 2, 2),)
+    (c,) = attack.instead
+    assert [c[key] for key in ("speaker", "value", "n_tests", "n_speakers")] == ["c", 0.5, 2, 2]
+    assert c["low"] is c["high"] is c["p"] is None
     (row,) = (row for row in attack.to_rows() if row["metric"] == "named_instead")
     assert (row["speaker"], row["value"], row["chance"], row["rank"]) == ("c", 0.5, 1 / 3, 1)
 
@@ -249,12 +250,10 @@ def test_the_least_p_value_is_chosen_and_corrected() -> None:
 )
 def test_sentences_say_what_to_do(p: float | None, verdict: str) -> None:
     made = accused([row("y", 0.31, p)])
-    (sentence,) = (
-        s for s in identification_sentences(Rates(ReportData(made))) if "one and the same" in s
-    )
+    (sentence,) = (s for s in identification_sentences(ReportData(made)) if "one and the same" in s)
     assert "ignorant attacker" in sentence and "31 % of tests" in sentence
     assert "6.25 %" in sentence and verdict in sentence and " y" not in sentence
-    parts = statement_parts(ReportData(made), Evidence())
+    parts = statement_parts(ReportData(made))
     items = " ".join(item for part in parts for item in part.items)
     assert "one and the same" in items and verdict in items
     rows = [row for part in parts for row in part.rows if "taken for the same" in " ".join(row)]

@@ -97,7 +97,7 @@ def rules(tmp_path: Path, *entries: str) -> Path:
 
 def decided(tmp_path: Path, results: Results, entry: str) -> tuple[str, str]:
     """The decision of one rule, and the reason."""
-    (rule,) = judge(read_policy(rules(tmp_path, entry)), results).rules
+    (rule,) = judge(read_policy(rules(tmp_path, entry)), results)
     return rule.decision, rule.deciding.reason
 
 
@@ -108,7 +108,7 @@ def test_golden_attackers(case: dict[str, Any]) -> None:
     rule = Rule("rule", "eer", each="attacker", require=required, **bounds)
     results = attacked(case["found"])
     policy = read_policy(ROOT / "docs/policies/challenge.yaml")
-    (verdict,) = judge(replace(policy, rules=(rule,)), results).rules
+    (verdict,) = judge(replace(policy, rules=(rule,)), results)
     assert verdict.decision == case["decision"]
     decisions = {c.of.split(",")[0]: c.decision for c in verdict.cases if c.of}
     assert decisions == case["each"]
@@ -202,7 +202,7 @@ def test_original_speech_is_not_judged(tmp_path: Path) -> None:
     policy = read_policy(rules(tmp_path, EER, "metric: wer, at-most: 1, interval: optional"))
     results = imported(B1)
     for verdict, records in zip(
-        judge(policy, results).rules, (results.verification, results.recognition), strict=True
+        judge(policy, results), (results.verification, results.recognition), strict=True
     ):
         anonymized = [r for r in records if r.condition.trial != "original"]
         assert len(verdict.cases) == len(anonymized) > 0

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from privacy_eval.asv.inputs import Enrollment, Gallery
 from privacy_eval.disclosure.gallery_tests import GalleryTests
-from privacy_eval.disclosure.linkage import GroupLinkage
 from privacy_eval.errors import PrivacyEvalError
 from privacy_eval.io.user_tables import Labels
 from privacy_eval.io.vectors import Vectors
@@ -86,12 +85,13 @@ def test_agrees_with_loops(
     sizes = [n for n, tested, _ in slow.values() if n > 1 and tested]
     for name, (n, tested, beaten) in slow.items():
         of = found[name]
-        assert (of.n_enrolled, of.n_test_speakers, of.n_tests) == (n, n, tested)
+        counts = {"n_enrolled": n, "n_speakers": n, "n_tests": tested}
+        assert all(counts.items() <= row.items() for row in of)
         if n < 2:
-            assert of == GroupLinkage(tested, n, n)
+            assert of == [{"metric": "linkage", **counts}]
             continue
-        assert of.sizes == tuple(sorted({min(sizes), n}))
-        for size, value in zip(of.sizes, of.linkage, strict=True):
+        assert [row["gallery"] for row in of] == sorted({min(sizes), n})
+        for size, value in ((row["gallery"], row["value"]) for row in of):
             all_draws = math.comb(n - 1, size - 1)
             hits = [
                 sum(math.comb(b, k) * math.comb(n - 1 - b, size - 1 - k) for k in range(rank))
@@ -109,17 +109,17 @@ def test_intervals_and_distractors(tmp_path: Path) -> None:
     plain = GalleryTests(gallery, tests, utt2spk, "cosine")
     attack = replace(plain, replicates=50, distractors=distractors)
     found = attack.identify_groups(group_of)
-    assert {name: (of.n_enrolled, of.sizes) for name, of in found.items()} == {
-        "a": (4, (3, 4)),  # the last test speaker is not enrolled, a distractor is
-        "b": (3, (3,)),
+    assert {n: [(row["n_enrolled"], row["gallery"]) for row in of] for n, of in found.items()} == {
+        "a": [(4, 3), (4, 4)],  # the last test speaker is not enrolled, a distractor is
+        "b": [(3, 3)],
     }
-    assert not any(of.intervals for of in found.values())  # of three test speakers each
+    assert all(row["low"] is None for of in found.values() for row in of)  # of 3 speakers each
     attack = replace(attack, distractors=None)
     all_alike = attack.identify_groups(dict.fromkeys(NAMES, "all"))
-    ((low, high),), (value,) = all_alike["all"].intervals, all_alike["all"].linkage
-    assert low <= value <= high
+    (row,) = all_alike["all"]
+    assert row["low"] <= row["value"] <= row["high"]
     whole = plain.identify_groups(dict.fromkeys(NAMES, "all"))
-    assert whole["all"].sizes == (6,) and whole["all"].intervals == ()
+    assert [(row["gallery"], row["low"]) for row in whole["all"]] == [(6, None)]
 
 
 def test_labels_of_speakers_and_utterances(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ import pytest
 from support import B1, imported, scored
 
 from privacy_eval.disclosure.group_records import error_rows, summary_rows
-from privacy_eval.disclosure.groups import FalseMatches, GroupSummary, GroupTest, GroupValues
+from privacy_eval.disclosure.groups import FalseMatches
+from privacy_eval.metrics.strata import Stratum
 from privacy_eval.results.rows import measurements_of, rows_of
 
-VALUES = GroupValues(90, 900, 7, eer=0.2, cllr_min=0.6, rank1=0.5)
+VALUES = Stratum(90, 900, 7, 0.2, 0.6, rank1=0.5, intervals={"eer": (0.1, 0.3)})
 #: Of these values: linkability, which is undefined, has no row.
 OF_VALUES = {("eer", 0.2, 0.1, 0.3), ("cllr_min", 0.6, None, None), ("rank1", 0.5, None, None)}
 COUNTS = {"n_target": 90, "n_nontarget": 900, "n_speakers": 7}
@@ -23,7 +24,7 @@ def rows(of_groups: Iterable[dict[str, Any]], **wanted: object) -> list[dict[str
 
 
 def test_values_of_a_group_have_their_counts_and_intervals() -> None:
-    of = [*summary_rows("accent", {"us": GroupSummary(VALUES, {"eer": (0.1, 0.3)})})]
+    of = [*summary_rows("accent", {"us": VALUES})]
     found = rows(of, group_by="accent", group="us")
     numbers = [(r["metric"], r["value"], r.get("low"), r.get("high")) for r in found]
     assert {*numbers} == OF_VALUES and len(numbers) == 3
@@ -35,8 +36,9 @@ def test_values_of_a_group_have_their_counts_and_intervals() -> None:
 
 
 def test_the_test_of_a_group_is_a_difference_to_the_others() -> None:
-    test = GroupTest(-0.05, 0.02, 0.012)
-    (row,) = rows(summary_rows("accent", {"us": GroupSummary(VALUES, test=test)}), against="others")
+    test = {"difference": -0.05, "se": 0.02, "p_value": 0.012}
+    of = summary_rows("accent", {"us": VALUES}, {"us": test})
+    (row,) = rows(of, against="others")
     assert (row["metric"], row["value"], row["se"], row["p"]) == ("eer", -0.05, 0.02, 0.012)
 
 

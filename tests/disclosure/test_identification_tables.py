@@ -17,9 +17,9 @@ from privacy_eval.disclosure.linkage import (
     linkage_of_beaters,
     wilson_interval,
 )
-from privacy_eval.disclosure.numbers import Rates, worst_protected
+from privacy_eval.disclosure.numbers import worst_protected
 from privacy_eval.disclosure.report import Disclosed
-from privacy_eval.metrics.similarity import SpeakerSimilarity
+from privacy_eval.metrics.similarity import OF_SPEAKER
 from privacy_eval.numbers.cells import cells_from_results, interval_of
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import DataFolder, load_protocol
@@ -50,8 +50,8 @@ def record(condition: Condition, **values: object) -> Galleries:
     return replace(made, **values)  # type: ignore[arg-type]
 
 
-def rates_of(results: Results) -> Rates:
-    return Rates(ReportData(results))
+def rates_of(results: Results) -> Disclosed:
+    return Disclosed(ReportData(results))
 
 
 def results(*galleries: Galleries) -> Results:
@@ -89,7 +89,7 @@ def test_the_worst_protected_is_the_worst_under_any_attack() -> None:
 )
 def test_the_least_de_identified_speaker_is_told_in_words(deid: float, words: str) -> None:
     records = imported(ANON, protocol="vpc2022").similarity
-    speaker = SpeakerSimilarity("s9", deid, 0.0, 0.0, 0.0, None, 0.0)
+    speaker = dict(zip(OF_SPEAKER, ("s9", deid, 0.0, 0.0, 0.0, None, 0.0), strict=True))
     similarity = (
         similarity_record(r.condition, {"challenge": r.values("challenge")}, (speaker,))
         for r in records
@@ -119,7 +119,7 @@ def test_the_strongest_attacker_finds_most_above_chance() -> None:
     of = conditions()
     small = record(of["ignorant"], sizes=(5,), linkage=(0.6,), speakers=(), speakers_size=0)
     large = record(of["lazy-informed"], sizes=(16,), linkage=(0.55,), speakers=(), speakers_size=0)
-    said = identification_sentences(rates_of(results(small, large)))
+    said = identification_sentences(ReportData(results(small, large)))
     (strongest,) = (s for s in said if "names" in s)
     assert "lazy-informed" in strongest and "55 %" in strongest and "16 people" in strongest
 
@@ -167,7 +167,7 @@ def test_sentences_say_what_a_number_means() -> None:
         record(of["lazy-informed"], sizes=(50, 100), n_enrolled=100, linkage=(0.2, 0.1),
                speakers=(), speakers_size=0),
     )  # fmt: skip
-    ignorant, largest = identification_sentences(rates_of(made))  # no group of at most 20
+    ignorant, largest = identification_sentences(ReportData(made))  # no group of at most 20
     assert "2 to 100 people" in largest and "--distractors" in largest
     for part in ("B1", "16 people", "ignorant", "20 % of tests", "6.25 %"):
         assert part in ignorant
@@ -181,7 +181,7 @@ def test_sentences_are_of_the_largest_group_that_all_sets_have() -> None:
     one = conditions()["ignorant"]
     smaller = record(replace(one, gender="m"), sizes=(2, 5, 10), linkage=(0.5, 0.4, 0.1),
                      n_enrolled=10, n_tests=100)  # fmt: skip
-    sentence, _ = identification_sentences(rates_of(results(record(one), smaller)))
+    sentence, _ = identification_sentences(ReportData(results(record(one), smaller)))
     # (300 * 0.34 + 100 * 0.1) / 400
     assert "10 people" in sentence and " 28 % of tests." in sentence and "gives 10 %" in sentence
 
@@ -255,7 +255,7 @@ def test_tests_in_two_trial_sets_are_counted_once(how: str) -> None:
     )  # fmt: skip
     records = tuple(of.record for of in (women, men, everybody))
     data = ReportData(Results(protocol, identification=records))
-    (rates,) = Rates(data).identified.values()
+    (rates,) = Disclosed(data).identified.values()
     assert rates["n_tests"] == 50 and interval_of(rates) == pytest.approx(BOUNDS[-1])
     assert across(data.results, "identified")[0]["Tests"] == "50"
     ((_, answers),) = front(ReportData(data.results, cells_from_results(data.results))).answers
@@ -332,7 +332,7 @@ def test_systems_have_their_worst_speakers_in_common() -> None:
         *(record(of["original"]) for of in (one, other)),  # the same speech
         *(record(c) for c in (one["ignorant"], one["lazy-informed"], other["ignorant"])),
     )
-    first, second, _ = identification_sentences(rates_of(made))
+    first, second, _ = identification_sentences(ReportData(made))
     assert first.startswith("B1") and "16 people" in first and "20 % of tests" in first
     assert second.startswith("B2")
     (overlap,) = (row for row in across(made, "overlap") if row["System"] == "All systems")

@@ -10,7 +10,7 @@ from disclosure_support import Galleries
 from support import B1, B2, cli, imported, ok, scored, write, write_outputs
 
 from privacy_eval.disclosure.linkage import SinglingOutCurve, SpeakerLinkage
-from privacy_eval.disclosure.statement import Evidence, statement_parts
+from privacy_eval.disclosure.statement import statement_parts
 from privacy_eval.numbers.cells import cells_from_results
 from privacy_eval.numbers.report_data import ReportData, read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
@@ -102,7 +102,7 @@ def test_the_summary_names_the_attack_that_finds_most() -> None:
     )
     results = replace(results, identification=records)
     data = ReportData(results, cells_from_results(results))
-    parts = {part.title: part for part in statement_parts(data, Evidence())}
+    parts = {part.title: part for part in statement_parts(data)}
     found_most, worst, errs, untried, missing = parts["In short"].items
     assert "has the same tool" in found_most and "90 % of tests" in found_most
     assert "20 % by guessing" in found_most
@@ -136,7 +136,7 @@ def test_the_same_attacker_is_compared_on_original_speech(on_original: bool) -> 
         and r.condition.attack_model in ("ignorant", *["original"] * on_original)
     ]
     data = ReportData(results, cells_from_results(results), others=tuple(others))
-    (errs,) = (i for i in statement_parts(data, Evidence())[0].items if "given person?" in i)
+    (errs,) = (i for i in statement_parts(data)[0].items if "given person?" in i)
     own = f"protocol's own attacker errs in {data.original_eer['printed']} %"
     assert "errs in 1.00 % of cases" in errs
     assert ("It errs in 2.00 % with unprotected" in errs) == on_original
@@ -165,7 +165,7 @@ def test_that_the_least_protected_is_named_for_everybody_is_said_beside(
     results = replace(results, identification=(rates.record,))
     data = ReportData(results, cells_from_results(results))
     said = "Others are taken for this person in 90 % of tests"
-    parts = statement_parts(data, Evidence())
+    parts = statement_parts(data)
     (worst,) = (item for item in parts[0].items if "least protected" in item)
     (row,) = (row[2] for part in parts for row in part.rows if "least protected" in row[1])
     assert [said in text for text in (worst, row, data.disclosed.worst("B1"))] == [also] * 3
@@ -217,7 +217,7 @@ def test_singling_out_that_was_refused_says_why() -> None:
     )
     results = replace(results, identification=(record,))
     data = ReportData(results, cells_from_results(results))
-    parts = {part.title: part for part in statement_parts(data, Evidence())}
+    parts = {part.title: part for part in statement_parts(data)}
     rows = next(part.rows for title, part in parts.items() if "criteria" in title)
     assert [row[1] for row in rows if row[0] == "singling out"] == [f"not measured: because {why}"]
     untested = parts[NOT_TESTED].items

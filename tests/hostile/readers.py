@@ -75,13 +75,13 @@ from privacy_eval.io.wer import format_wer_line, read_wer_folder
 from privacy_eval.io.yaml_text import parse_yaml
 from privacy_eval.listening.ratings import Ratings, read_ratings
 from privacy_eval.metrics.pairing import pair
-from privacy_eval.metrics.similarity import SpeakerSimilarity
+from privacy_eval.metrics.similarity import OF_SPEAKER
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.protocol.protocol import Protocol, protocol_from_dict
 from privacy_eval.protocol.published import parse_p_values, parse_values
 from privacy_eval.report.figures import pictures
 from privacy_eval.report.system_tables import system_tables
-from privacy_eval.report.table_formats import FORMATS
+from privacy_eval.report.table_formats import FORMATS, in_format
 from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
@@ -306,8 +306,8 @@ def check_results(content: bytes, result: Results) -> None:
             to_results_txt(result, system, folder).encode()
             if zlib.crc32(content) % 128 == 0:
                 for one in system_tables(data, system, folder):
-                    for form in FORMATS.values():
-                        form.write(one, "challenge").encode()
+                    for form in FORMATS:
+                        in_format(one, form, "challenge").encode()
 
 
 def check_import(content: bytes, result: Results) -> None:
@@ -557,7 +557,7 @@ def _results() -> Results:
     similarity = similarity_record(
         Condition("B1", "", "libri_dev_trials_f", "libri", "dev", "f", asv_model="original"),
         {"exact": {"deid": 0.9, "gvd_db": -9.5}},
-        (SpeakerSimilarity("s1", 0.5, 1.0, 0.5, 0.7, None, 0.1),),
+        (dict(zip(OF_SPEAKER, ("s1", 0.5, 1.0, 0.5, 0.7, None, 0.1), strict=True)),),
     )
     identification = Galleries(
         whole.verification[0].condition,

@@ -245,8 +245,7 @@ def test_metrics_are_those_of_the_normalized_ratings(ratings: Ratings) -> None:
 def test_curve_eer_is_where_the_det_curve_meets_the_diagonal(evaluated: Evaluated) -> None:
     result, curves = evaluated
     assert [*result.detections] == [*curves.det]
-    for place, curve in curves.det.items():
-        miss, false_alarm = curve.miss, curve.false_alarm
+    for place, (miss, false_alarm) in curves.det.items():
         of = {r["metric"]: r["value"] for r in result.detections[place]}
         equal = of["curve_eer"]
         # Between the ends of a straight piece, and in line with them.
@@ -357,7 +356,7 @@ def test_results_round_trip_and_rewrite_to_the_same_bytes(
     arrays = [
         [
             *one.densities.values(),
-            *(rates for curve in one.det.values() for rates in vars(curve).values()),
+            *(rates for curve in one.det.values() for rates in curve),
         ]
         for one in (curves, evaluated[1])
     ]

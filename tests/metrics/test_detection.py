@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from strategies import ScoreLists, any_scores, each_variant, normal_scores, operating_points
 
 from privacy_eval.metrics import TrialScores, Variant, min_dcf
-from privacy_eval.metrics.detection import BAND_FALSE_ALARM, Det, det_curve, miss_rate
+from privacy_eval.metrics.detection import BAND_FALSE_ALARM, det_curve, miss_rate
 
 labelled = st.lists(st.tuples(st.integers(0, 4).map(float), st.booleans()), min_size=2).filter(
     lambda trials: len({is_target for _, is_target in trials}) == 2
@@ -141,29 +141,29 @@ def test_bands_have_even_steps_on_the_axis_of_a_det_plot() -> None:
 
 def test_det_by_hand() -> None:
     # N 0, T and N 1, T 2: the tie is one step in both rates.
-    det = det_curve(TrialScores([1.0, 2.0], [0.0, 1.0]))
-    assert det.miss.tolist() == [0, 0, 0.5, 1]
-    assert det.false_alarm.tolist() == [1, 0.5, 0, 0]
+    det_miss, det_false_alarm = det_curve(TrialScores([1.0, 2.0], [0.0, 1.0]))
+    assert det_miss.tolist() == [0, 0, 0.5, 1]
+    assert det_false_alarm.tolist() == [1, 0.5, 0, 0]
 
 
 @settings(max_examples=80)
 @given(scores=any_scores())
 def test_det_has_the_corners_of_all_operating_points(scores: ScoreLists) -> None:
-    det = det_curve(TrialScores(*scores))
-    assert (det.miss[0], det.false_alarm[0]) == (0, 1)
-    assert (det.miss[-1], det.false_alarm[-1]) == (1, 0)
-    assert np.all(np.diff(det.miss) >= 0) and np.all(np.diff(det.false_alarm) <= 0)
+    det_miss, det_false_alarm = det_curve(TrialScores(*scores))
+    assert (det_miss[0], det_false_alarm[0]) == (0, 1)
+    assert (det_miss[-1], det_false_alarm[-1]) == (1, 0)
+    assert np.all(np.diff(det_miss) >= 0) and np.all(np.diff(det_false_alarm) <= 0)
     points = operating_points(*scores)
-    kept = set(zip(det.miss.tolist(), det.false_alarm.round(12).tolist(), strict=True))
+    kept = set(zip(det_miss.tolist(), det_false_alarm.round(12).tolist(), strict=True))
     assert kept <= {(m, round(f, 12)) for m, f in points}
     # What is not kept lies between neighbours that differ in one rate alone.
     for miss, false_alarm in points:
-        after = int(np.searchsorted(det.miss - det.false_alarm, miss - false_alarm - 1e-12))
+        after = int(np.searchsorted(det_miss - det_false_alarm, miss - false_alarm - 1e-12))
         left, right = max(after - 1, 0), after
-        assert det.miss[left] - 1e-12 <= miss <= det.miss[right] + 1e-12
-        assert det.false_alarm[right] - 1e-12 <= false_alarm <= det.false_alarm[left] + 1e-12
+        assert det_miss[left] - 1e-12 <= miss <= det_miss[right] + 1e-12
+        assert det_false_alarm[right] - 1e-12 <= false_alarm <= det_false_alarm[left] + 1e-12
         if (miss, round(false_alarm, 12)) not in kept:
-            assert miss == det.miss[left] == det.miss[right]
+            assert miss == det_miss[left] == det_miss[right]
 
 
 @pytest.mark.parametrize("decimals", [None, 1])
@@ -172,26 +172,23 @@ def test_thinned_det_is_accurate_on_the_probit_scale(trials: int, decimals: int 
     scores = normal_scores(trials, 0.4)
     if decimals is not None:
         scores = TrialScores(scores.target.round(decimals), scores.nontarget.round(decimals))
-    det = det_curve(scores)
-    assert det.miss.size <= 500
+    det_miss, det_false_alarm = det_curve(scores)
+    assert det_miss.size <= 500
     thresholds = np.unique(np.concatenate([scores.target, scores.nontarget]))
     miss = np.searchsorted(scores.target, thresholds) / scores.n_target
     false_alarm = 1 - np.searchsorted(scores.nontarget, thresholds) / scores.n_nontarget
     # Every operating point lies in the box of its neighbours, and boxes that hold one are small.
-    after = np.searchsorted(_spread(det, scores), _probits(miss, false_alarm, scores) - 1e-9)
-    after = np.clip(after, 1, det.miss.size - 1)
-    assert np.all(det.miss[after - 1] <= miss + 1e-12) and np.all(miss <= det.miss[after] + 1e-12)
-    assert np.all(det.false_alarm[after] <= false_alarm + 1e-12)
-    size = np.diff(_spread(det, scores))[after - 1]
-    inside = (miss != det.miss[after]) & (miss != det.miss[after - 1])
-    inside &= (false_alarm != det.false_alarm[after]) & (false_alarm != det.false_alarm[after - 1])
+    spread = _probits(det_miss, det_false_alarm, scores)
+    after = np.searchsorted(spread, _probits(miss, false_alarm, scores) - 1e-9)
+    after = np.clip(after, 1, det_miss.size - 1)
+    assert np.all(det_miss[after - 1] <= miss + 1e-12) and np.all(miss <= det_miss[after] + 1e-12)
+    assert np.all(det_false_alarm[after] <= false_alarm + 1e-12)
+    size = np.diff(spread)[after - 1]
+    inside = (miss != det_miss[after]) & (miss != det_miss[after - 1])
+    inside &= (false_alarm != det_false_alarm[after]) & (false_alarm != det_false_alarm[after - 1])
     assert size[inside].max(initial=0) < 0.08
 
 
 def _probits(miss: np.ndarray, false_alarm: np.ndarray, scores: TrialScores) -> np.ndarray:
     m, n = 0.5 / scores.n_target, 0.5 / scores.n_nontarget
     return ndtri(np.clip(miss, m, 1 - m)) - ndtri(np.clip(false_alarm, n, 1 - n))
-
-
-def _spread(det: Det, scores: TrialScores) -> np.ndarray:
-    return _probits(det.miss, det.false_alarm, scores)

@@ -120,13 +120,16 @@ def test_any_floats_give_a_value_in_range(
 def test_density_agrees_with_kernel_estimate() -> None:
     scores = normal_scores(2_000, 0.5)
     actual = densities(scores)
-    assert actual.scores.size == 256
-    for values, density in ((scores.target, actual.target), (scores.nontarget, actual.nontarget)):
+    assert actual["scores"].size == 256
+    for values, density in (
+        (scores.target, actual["target"]),
+        (scores.nontarget, actual["nontarget"]),
+    ):
         quartiles = np.quantile(values, [0.25, 0.75])
         width = 0.9 * min(values.std(), np.ptp(quartiles) / 1.34) * values.size**-0.2
-        slow = norm.pdf(actual.scores[:, None], values, width).mean(axis=1)
+        slow = norm.pdf(actual["scores"][:, None], values, width).mean(axis=1)
         np.testing.assert_allclose(density, slow, atol=0.02 * slow.max())
-        assert integrate.trapezoid(density, actual.scores) == pytest.approx(1, abs=0.01)
+        assert integrate.trapezoid(density, actual["scores"]) == pytest.approx(1, abs=0.01)
 
 
 @given(scores=any_scores(), shift=st.integers(-8, 8))
@@ -134,12 +137,12 @@ def test_density_agrees_with_kernel_estimate() -> None:
 def test_density_follows_shift_and_scale(scores: ScoreLists, shift: int) -> None:
     first = densities(TrialScores(*scores))
     target, nontarget = (np.array(s) * 4 + shift for s in scores)
-    if first.scores[-1] - first.scores[0] == 1:  # all equal: the range is 1 whatever they are
+    if first["scores"][-1] - first["scores"][0] == 1:  # all equal: the range is 1 whatever they are
         return
     second = densities(TrialScores(target, nontarget))
-    np.testing.assert_allclose(second.scores, first.scores * 4 + shift, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(second.target * 4, first.target, rtol=1e-6, atol=1e-9)
-    assert np.all(first.target >= 0) and np.all(first.nontarget >= 0)
+    np.testing.assert_allclose(second["scores"], first["scores"] * 4 + shift, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(second["target"] * 4, first["target"], rtol=1e-6, atol=1e-9)
+    assert np.all(first["target"] >= 0) and np.all(first["nontarget"] >= 0)
 
 
 @pytest.mark.filterwarnings("error")

@@ -419,10 +419,10 @@ def test_profile_by_hand() -> None:
     # 1/4 log2(1 + 1/(3/3)) + 3/4 log2(1 + 1/3) = 1/4 + 3/4 log2(4/3).
     scores = TrialScores([math.log(3)], [0.0])
     profile = ece_profile(scores, prior_log_odds=[-math.log(3)])
-    assert profile.actual[0] == pytest.approx(0.25 + 0.75 * math.log2(4 / 3), abs=1e-15)
-    assert profile.minimum[0] == 0
+    assert profile["actual"][0] == pytest.approx(0.25 + 0.75 * math.log2(4 / 3), abs=1e-15)
+    assert profile["minimum"][0] == 0
     # Binary entropy of 1/4: 1/4 * 2 + 3/4 * log2(4/3).
-    assert profile.zero_evidence[0] == pytest.approx(0.5 + 0.75 * math.log2(4 / 3), abs=1e-15)
+    assert profile["zero_evidence"][0] == pytest.approx(0.5 + 0.75 * math.log2(4 / 3), abs=1e-15)
 
 
 @settings(max_examples=60)
@@ -430,14 +430,14 @@ def test_profile_by_hand() -> None:
 def test_profile_is_eq_4(scores: ScoreLists, log_odds: list[float]) -> None:
     profile = ece_profile(TrialScores(*scores), prior_log_odds=log_odds)
     trials = reference.trials_of(*scores)
-    assert profile.prior_log_odds.tolist() == log_odds
+    assert profile["prior_log_odds"].tolist() == log_odds
     for i, x in enumerate(log_odds):
         prior = 1 / (1 + math.exp(-x))
         calibrated = reference.min_llrs(trials, "exact")
         tolerance = {"rel": 1e-10, "abs": 1e-10}
-        assert profile.actual[i] == pytest.approx(reference.ece(trials, prior), **tolerance)
-        assert profile.minimum[i] == pytest.approx(reference.ece(calibrated, prior), **tolerance)
-        assert profile.zero_evidence[i] == pytest.approx(
+        assert profile["actual"][i] == pytest.approx(reference.ece(trials, prior), **tolerance)
+        assert profile["minimum"][i] == pytest.approx(reference.ece(calibrated, prior), **tolerance)
+        assert profile["zero_evidence"][i] == pytest.approx(
             reference.binary_entropy(prior), **tolerance
         )
 
@@ -447,24 +447,24 @@ def test_profile_is_eq_4(scores: ScoreLists, log_odds: list[float]) -> None:
 def test_profile_at_even_odds_is_cllr(scores: ScoreLists) -> None:
     trials = TrialScores(*scores)
     profile = ece_profile(trials, prior_log_odds=[0.0])
-    assert profile.zero_evidence[0] == 1
-    assert profile.actual[0] == pytest.approx(cllr(trials).value, rel=1e-12, abs=1e-15)
-    assert profile.minimum[0] == pytest.approx(min_cllr(trials).value, rel=0, abs=1e-12)
+    assert profile["zero_evidence"][0] == 1
+    assert profile["actual"][0] == pytest.approx(cllr(trials).value, rel=1e-12, abs=1e-15)
+    assert profile["minimum"][0] == pytest.approx(min_cllr(trials).value, rel=0, abs=1e-12)
 
 
 @settings(max_examples=60)
 @given(scores=any_scores())
 def test_minimum_ece_is_the_lowest(scores: ScoreLists) -> None:
     profile = ece_profile(TrialScores(*scores))
-    assert np.all(profile.minimum >= 0)
-    assert np.all(profile.minimum <= profile.zero_evidence + 1e-12)
-    assert np.all(profile.minimum <= profile.actual + 1e-12)
+    assert np.all(profile["minimum"] >= 0)
+    assert np.all(profile["minimum"] <= profile["zero_evidence"] + 1e-12)
+    assert np.all(profile["minimum"] <= profile["actual"] + 1e-12)
 
 
 def test_default_axis_of_the_profile() -> None:
     profile = ece_profile(TrialScores([1.0], [0.0]))
-    assert profile.prior_log_odds.tolist() == np.linspace(-10, 10, 201).tolist()
-    for curve in (profile.zero_evidence, profile.minimum, profile.actual):
+    assert profile["prior_log_odds"].tolist() == np.linspace(-10, 10, 201).tolist()
+    for curve in (profile["zero_evidence"], profile["minimum"], profile["actual"]):
         assert curve.shape == (201,)
 
 
@@ -472,7 +472,7 @@ def test_default_axis_of_the_profile() -> None:
 def test_profile_at_extreme_priors() -> None:
     """At a prior of 0 or 1 ECE is 0."""
     profile = ece_profile(TrialScores([1.0, 0.0], [0.0, -1.0]), prior_log_odds=[-1000.0, 1000.0])
-    for curve in (profile.zero_evidence, profile.minimum, profile.actual):
+    for curve in (profile["zero_evidence"], profile["minimum"], profile["actual"]):
         assert curve.tolist() == pytest.approx([0, 0], abs=1e-12)
 
 
@@ -495,8 +495,8 @@ def test_costs_agree_with_counting(scores: ScoreLists, log_odds: list[float]) ->
     profile = dcf_profile(TrialScores(*scores), prior_log_odds=log_odds)
     for i, x in enumerate(log_odds):
         best, actual = slow_costs(scores, x)
-        assert profile.minimum[i] == pytest.approx(best, rel=1e-9, abs=1e-14)
-        assert profile.actual[i] == pytest.approx(actual, rel=1e-9, abs=1e-14)
+        assert profile["minimum"][i] == pytest.approx(best, rel=1e-9, abs=1e-14)
+        assert profile["actual"][i] == pytest.approx(actual, rel=1e-9, abs=1e-14)
 
 
 def test_costs_agree_with_min_dcf_and_rocch_eer(golden_scores: golden.GoldenScores) -> None:
@@ -504,12 +504,14 @@ def test_costs_agree_with_min_dcf_and_rocch_eer(golden_scores: golden.GoldenScor
     for p in (0.001, 0.01, 0.5, 0.9):
         profile = dcf_profile(scores, prior_log_odds=[math.log(p / (1 - p))])
         expected = min_dcf(scores, p_target=p).value
-        assert profile.minimum[0] / profile.zero_evidence[0] == pytest.approx(expected, abs=1e-9)
+        assert profile["minimum"][0] / profile["zero_evidence"][0] == pytest.approx(
+            expected, abs=1e-9
+        )
     profile = dcf_profile(scores)
-    assert np.all(profile.minimum <= profile.actual + 1e-15)
-    assert np.all(profile.minimum <= profile.zero_evidence + 1e-15)
+    assert np.all(profile["minimum"] <= profile["actual"] + 1e-15)
+    assert np.all(profile["minimum"] <= profile["zero_evidence"] + 1e-15)
     # The ROCCH-EER is the largest minimum cost over the prior.
-    fine = dcf_profile(scores, prior_log_odds=np.linspace(-20, 20, 40_001)).minimum.max()
+    fine = dcf_profile(scores, prior_log_odds=np.linspace(-20, 20, 40_001))["minimum"].max()
     assert fine == pytest.approx(rocch_eer(scores).value, abs=1e-3)
 
 
@@ -520,7 +522,7 @@ def test_expected_cost_reduction_is_the_integral(scores: ScoreLists) -> None:
 
     def gain(prior: float) -> float:
         profile = dcf_profile(trials, prior_log_odds=[math.log(prior / (1 - prior))])
-        return float(profile.zero_evidence[0] - profile.minimum[0])
+        return float(profile["zero_evidence"][0] - profile["minimum"][0])
 
     kinks = sorted({*expit(-trials.pav().llr), 0.5} - {0.0, 1.0})
     edges = [0.0, *(float(k) for k in kinks), 1.0]
@@ -541,7 +543,7 @@ def test_binned_ece_is_within_its_bound(scale: float) -> None:
     scores = normal_scores(40_000, 0.4, scale=scale)
     grid = [-10.0, -3.3, 0.0, 0.123, 10.0]
     profile = ece_profile(scores, prior_log_odds=grid)
-    for x, value in zip(grid, profile.actual, strict=True):
+    for x, value in zip(grid, profile["actual"], strict=True):
         miss = math.fsum(np.logaddexp(0, -(scores.target + x))) / scores.n_target
         false_alarm = math.fsum(np.logaddexp(0, scores.nontarget + x)) / scores.n_nontarget
         exact = (expit(x) * miss + expit(-x) * false_alarm) / math.log(2)
@@ -552,6 +554,8 @@ def test_binned_ece_is_within_its_bound(scale: float) -> None:
 def test_ece_of_the_largest_scores(size: int) -> None:
     """The sum of scores would be infinite, and all scores are outside the bins."""
     scores = TrialScores(np.full(size, -1e308), np.full(size, 1e308))
-    assert ece_profile(scores, prior_log_odds=[0.0]).actual[0] == pytest.approx(1e308 / math.log(2))
+    assert ece_profile(scores, prior_log_odds=[0.0])["actual"][0] == pytest.approx(
+        1e308 / math.log(2)
+    )
     good = TrialScores(np.full(size, 1e308), np.full(size, -1e308))
-    assert ece_profile(good, prior_log_odds=[0.0]).actual[0] == 0
+    assert ece_profile(good, prior_log_odds=[0.0])["actual"][0] == 0

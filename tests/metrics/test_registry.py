@@ -401,7 +401,8 @@ for size in (7, 100, 3001):
     scores = TrialScores(drawn.normal(1, 1, size).round(3), drawn.normal(-1, 1, 3 * size).round(3))
     profile, density = ece_profile(scores), densities(scores)
     found = [list(score_metrics(scores, variant=v).values()) for v in VARIANTS]
-    found += [profile.minimum, profile.actual, density.target, dcf_profile(scores).actual]
+    found += [profile["minimum"], profile["actual"], density["target"]]
+    found += [dcf_profile(scores)["actual"]]
     for values in (*found, expected_cost_reduction(scores)):
         digest.update(np.asarray(values).tobytes())
 print(digest.hexdigest())

@@ -233,7 +233,7 @@ def test_linkability_of_few_targets_is_marked_in_every_output() -> None:
         if mean["metric"] == "linkability":
             assert mean["value"] is None and "too few targets" in mean["why_blank"]
     rule = Rule("few", "linkability", at_most=1.0, interval="optional")
-    (verdict,) = judge(Policy((rule,)), results).rules
+    (verdict,) = judge(Policy((rule,)), results)
     assert verdict.decision == "UNDECIDED" and "reads as privacy" in verdict.deciding.reason
 
 
@@ -241,11 +241,11 @@ def test_linkability_of_few_targets_is_marked_in_every_output() -> None:
 def test_groups_of_few_trials_are_marked_and_not_judged() -> None:
     from privacy_eval.disclosure.gate import Policy, Rule, judge
     from privacy_eval.disclosure.group_records import summary_rows
-    from privacy_eval.disclosure.groups import GroupSummary, GroupValues
+    from privacy_eval.metrics.strata import Stratum
 
     results = imported(ANON, protocol="vpc2022", system="mine")
     summaries = {
-        name: GroupSummary(GroupValues(n, 5000, 5, eer=0.4, linkability=0.1))
+        name: Stratum(n, 5000, 5, eer=0.4, linkability=0.1)
         for name, n in (("few", 9), ("some", 40), ("many", 50))
     }
     changes = {
@@ -266,7 +266,7 @@ def test_groups_of_few_trials_are_marked_and_not_judged() -> None:
     for metric, judged in (("eer", {"some", "many"}), ("linkability", {"many"})):
         entry = {"at_least": 0.1} if metric == "eer" else {"at_most": 0.2}
         rule = Rule("accents", metric, each="accent", interval="optional", **entry)
-        (verdict,) = judge(Policy((rule,)), results).rules
+        (verdict,) = judge(Policy((rule,)), results)
         decided = {n for c in verdict.cases if c.decision == "PASS" for n in summaries if n in c.of}
         assert decided == judged
     table = declared_table(results, "groups_0")

@@ -43,7 +43,7 @@ from privacy_eval.report.comparison_tables import (
 )
 from privacy_eval.report.latex import latex_document, to_latex
 from privacy_eval.report.table import Table
-from privacy_eval.report.table_formats import FORMATS, to_csv, to_markdown
+from privacy_eval.report.table_formats import in_format, to_csv, to_markdown
 from privacy_eval.results.records import Results, merge
 
 PROTOCOL = load_protocol("vpc2020")
@@ -552,8 +552,9 @@ def test_all_compile_in_one_document_and_fit(style: str, tmp_path: Path) -> None
     for key, tables in sources.items():
         groups.append([f"{key}_{t.name}.tex" for t in tables])
         for table in tables:
-            text = FORMATS["latex"].write(
+            text = in_format(
                 replace(table, name=f"{key}_{table.name}"),
+                "latex",
                 style,  # type: ignore[arg-type]
             )
             (tmp_path / f"{key}_{table.name}.tex").write_text(text)

@@ -27,7 +27,7 @@ from privacy_eval import __version__
 from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.system_tables import system_tables, table_groups
 from privacy_eval.report.table import Table
-from privacy_eval.report.table_formats import FORMATS, to_csv, write_tables
+from privacy_eval.report.table_formats import FORMATS, in_format, to_csv, write_tables
 from privacy_eval.results.arrays import StoredArrays
 from privacy_eval.results.records import Record, Results, merge
 
@@ -319,12 +319,12 @@ def test_intervals_without_width_are_not_printed(tmp_path: Path) -> None:
     flat = scored(first, metrics=zero, speaker_intervals={"challenge": bounds})
     table = tables_of(with_first(results, flat))["asv_dev"]
     assert cells(table, "EER, %")[0] == "0.000 [n/a]"
-    text = FORMATS["markdown"].file(table)
+    text = in_format(table, "markdown")
     assert "equal in all bootstrap replicates" in text and "0.000, 0.000" not in text
-    assert "& 0.000 [n/a] &" in FORMATS["latex"].file(table)
+    assert "& 0.000 [n/a] &" in in_format(table, "latex")
     assert "0.000 [n/a],0.000,," in to_csv([table])
     others = tables_of(with_intervals())["asv_dev"]
-    assert "equal in all" not in FORMATS["text"].file(others)
+    assert "equal in all" not in in_format(others, "text")
 
 
 def first_individual() -> float:
@@ -482,7 +482,7 @@ def test_latex_and_all_cells_are_always_there(form: str, tmp_path: Path) -> None
     plain = {p.name for p in write(imported(B1), tmp_path)}
     assert {Path(name).suffix for name in plain} == {".tex", ".csv"} and "tables.csv" in plain
     more = {p.name for p in write(imported(B1), tmp_path, formats=(form,))} - plain
-    assert {Path(name).suffix for name in more} == {FORMATS[form].extension}
+    assert {Path(name).suffix for name in more} == {FORMATS[form]}
 
 
 def test_names_that_differ_in_odd_characters_only_keep_their_files(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from privacy_eval.report.table import Column, Style, Table
 from privacy_eval.report.table_formats import (
     FORMATS,
     escape_markdown,
+    in_format,
     to_csv,
     to_html,
     to_markdown,
@@ -265,9 +266,9 @@ def test_csv_comes_back(name: str) -> None:
 
 
 def test_formats() -> None:
-    made = {kind: form.write(table(("1", "x", "2")), "challenge") for kind, form in FORMATS.items()}
+    made = {form: in_format(table(("1", "x", "2")), form, "challenge") for form in FORMATS}
     assert list(made) == ["latex", "markdown", "text", "csv"]
-    assert [form.extension for form in FORMATS.values()] == [".tex", ".md", ".txt", ".csv"]
+    assert [*FORMATS.values()] == [".tex", ".md", ".txt", ".csv"]
     assert all(text.endswith("\n") and "x" in text for text in made.values())
 
 

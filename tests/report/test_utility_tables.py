@@ -153,7 +153,7 @@ def test_word_errors_of_other_words_are_marked_and_not_ranked() -> None:
     for table in (utility, thresholds):
         assert any("libri_test_asr_anon: 1000 words, most have 15355" in n for n in table.notes)
     rule = Rule("words", "wer", at_most=0.06, interval="optional")
-    (verdict,) = judge(Policy((rule,)), results).rules
+    (verdict,) = judge(Policy((rule,)), results)
     told = [case.of for case in verdict.cases if "another number of words" in case.reason]
     assert [of.split(",")[0] for of in told] == ["b"]
 
@@ -180,7 +180,7 @@ def test_partial_word_errors_are_marked_and_not_averaged(has_path: bool) -> None
     assert "4.00?" in utility.rows[0] and any(reason in note for note in utility.notes)
     assert "b" not in artists(next(iter(figures(data))))[0]
     rule = Rule("words", "wer", at_most=0.06, interval="optional")
-    (verdict,) = judge(Policy((rule,)), results).rules
+    (verdict,) = judge(Policy((rule,)), results)
     assert [case.of.split(",")[0] for case in verdict.cases if case.reason == reason] == ["b"]
     measured = results.measurements
     assert [r["system"] for r in measured if reason in r["caveats"].values()] == ["b"]

@@ -210,7 +210,7 @@ def test_what_is_broken_is_not_averaged_or_ranked_until_confirmed(
     ranking = rank(means, metric="wer", split="test")
     assert not ranking.ranked and "vctk" in ranking.unranked["S"]
     rule = Rule("words", "wer", at_most=0.5, interval="optional")
-    (verdict,) = judge(Policy((rule,)), results).rules
+    (verdict,) = judge(Policy((rule,)), results)
     assert [case.decision for case in verdict.cases][:2] == ["PASS", "UNDECIDED"]
     notes = list(comparability_notes(results))
     assert any("(99.50 %)" in note and "--confirm original:vctk" in note for note in notes)
@@ -294,7 +294,7 @@ def test_systems_with_the_same_scores_are_held_back() -> None:
         assert [r["system"] for r in ranking.ranked] == ["c"]
         assert {"a", "b"} <= {*ranking.unranked}
     rule = Rule("eer", "eer", at_least=0.0, interval="optional", only={"system": ("a",)})
-    (verdict,) = judge(Policy((rule,)), results.selected(["a"])).rules
+    (verdict,) = judge(Policy((rule,)), results.selected(["a"]))
     assert {case.decision for case in verdict.cases if case.value is not None} == {"UNDECIDED"}
     one = results.confirm(["a"])
     assert held(one) == {"b"} == held(one.selected(["b"]))

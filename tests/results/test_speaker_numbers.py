@@ -17,7 +17,7 @@ from support import (
 )
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.metrics.similarity import SpeakerSimilarity
+from privacy_eval.metrics.similarity import OF_SPEAKER
 from privacy_eval.metrics.utility import SpeakerSums
 from privacy_eval.numbers.report_data import read_report_data
 from privacy_eval.numbers.report_sources import ReportSources
@@ -39,7 +39,8 @@ TRIAL_SET = ("libri_dev_trials_f", "libri", "dev", "f")
 def results_of(names: tuple[str, ...] = NAMES) -> Results:
     """Results that name speakers in every place that may."""
     speakers = tuple(
-        SpeakerSimilarity(name, 0.1 * n, 0.5, 0.5, 0.5, None, 0.2) for n, name in enumerate(names)
+        dict(zip(OF_SPEAKER, (name, 0.1 * n, 0.5, 0.5, 0.5, None, 0.2), strict=True))
+        for n, name in enumerate(names)
     )
     of_set = Condition("B1", "", *TRIAL_SET, asv_model="original")
     similarity = similarity_record(of_set, {"exact": {"deid": 0.3}}, speakers)

@@ -550,7 +550,7 @@ def test_the_lowest_eer_is_corrected_where_there_are_replicates(tree: Tree, boot
 def test_the_lowest_eer_leads_everywhere_and_tables_name_the_corrected_one(tree: Tree) -> None:
     """Three attackers that are nearly equal: the corrected EER of the lowest is above all of
     them, and would overclaim in its place."""
-    from privacy_eval.disclosure.statement import Evidence, statement_parts
+    from privacy_eval.disclosure.statement import statement_parts
 
     folder = tree.root / "exp/results-now"
     for seed, path in enumerate((A_A, O_A, f"{O_A}/listeners"), start=1):
@@ -560,7 +560,7 @@ def test_the_lowest_eer_leads_everywhere_and_tables_name_the_corrected_one(tree:
     ((_, row),) = data.tried.items()
     lowest, corrected = row.lowest["printed"], row.corrected_text.split()[0]
     assert row.strongest.corrected > row.lowest["of_present"] + 0.001
-    parts = {part.title: part for part in statement_parts(data, Evidence())}
+    parts = {part.title: part for part in statement_parts(data)}
     said = [front(data).verdict, " ".join(parts["In short"].items)]
     said += [" ".join(parts["Attackers, and what each of them knows"].items)]
     said += ["; ".join(*(of for _, of in front(data).answers))]
@@ -593,7 +593,7 @@ def test_the_gate_does_not_pass_by_the_correction(tree: Tree, interval: Any) -> 
     assert row.strongest is not None and row.strongest.minimum < row.strongest.corrected
     bound = (row.strongest.minimum + row.strongest.corrected) / 2
     rule = Rule("lowest", "eer", at_least=bound, interval=interval)
-    verdict = judge(Policy((rule,)), results).rules[0]
+    (verdict,) = judge(Policy((rule,)), results)
     assert verdict.decision in ("UNDECIDED", "FAIL")
     judged = [case.value for case in verdict.cases if case.value is not None]
     assert min(judged) == row.strongest.minimum

@@ -123,13 +123,13 @@ def with_amounts(condition: Condition) -> Record:
 def with_groups(record: Record) -> Record:
     """A record with values of groups with odd names, one of them without an EER."""
     from privacy_eval.disclosure.group_records import summary_rows
-    from privacy_eval.disclosure.groups import GroupSummary, GroupValues
+    from privacy_eval.metrics.strata import Stratum
 
-    of = GroupValues(9, 9, 3, 0.3, 0.8, 0.1, 0.4)
+    of = Stratum(9, 9, 3, 0.3, 0.8, 0.1, 0.4)
     groups = {
-        ODD: GroupSummary(of, {"eer": (0.2, 0.4)}),
-        "b": GroupSummary(of),
-        "c": GroupSummary(GroupValues(3, 0, 1)),
+        ODD: replace(of, intervals={"eer": (0.2, 0.4)}),
+        "b": of,
+        "c": Stratum(3, 0, 1),
     }
     return scored(record, of_groups=[*summary_rows("accent", groups)])
 
@@ -139,13 +139,13 @@ def test_groups_of_other_rates_are_drawn(data: dict[str, ReportData]) -> None:
     """Dots of identification around chance, and of word errors around those of all speakers."""
     from disclosure_support import Galleries
 
-    from privacy_eval.disclosure.linkage import GroupLinkage
-
-    of = GroupLinkage(9, 3, 4, (2, 4), (0.7, 0.4), ((0.6, 0.8), (0.3, 0.5)))
+    counts = {"metric": "linkage", "n_tests": 9, "n_speakers": 3, "n_enrolled": 4}
+    sizes = [{**counts, "gallery": 2}, {**counts, "gallery": 4}]
+    bounds = [{"value": 0.7, "low": 0.6, "high": 0.8}, {"value": 0.4, "low": 0.3, "high": 0.5}]
     galleries = {
-        "a": of,
-        ODD: replace(of, linkage=(0.5, 0.1), intervals=()),
-        "c": GroupLinkage(0, 0, 1),
+        "a": [{**size, **of} for size, of in zip(sizes, bounds, strict=True)],
+        ODD: [{**size, "value": of} for size, of in zip(sizes, (0.5, 0.1), strict=True)],
+        "c": [{**counts, "n_tests": 0, "n_speakers": 0, "n_enrolled": 1}],
     }
     found = tuple(
         Galleries(
