@@ -235,7 +235,10 @@ def _load(name: str, reference: Reference, package: str) -> Wing | None:
     """Import a wing's object; None if its module is not there."""
     module, _, attribute = reference.partition(":")
     try:
-        wing = getattr(importlib.import_module(module), attribute)
+        imported = importlib.import_module(module)
+        if getattr(imported, "__file__", None) is None:  # a folder that is left, without its code
+            return None
+        wing = getattr(imported, attribute)
     except ModuleNotFoundError as error:
         if error.name and f"{module}.".startswith(f"{error.name}."):
             return None

@@ -16,7 +16,7 @@ root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 . "$root/scripts/parse_options.sh"
 [ $# -eq 0 ] || { printf "check_wings.sh: unexpected argument '%s'\n" "$1" >&2 && exit 2; }
 # shellcheck disable=SC2154
-wings=${wings:-$(sed -n 's/^    \([a-z]*\) = privacy_eval\.[a-z]*\.wing:WING$/\1/p' "$root/setup.cfg" | xargs)}
+wings=${wings:-$(sed -n 's/^    \([a-z]*\) = privacy_eval\.[a-z]*:WING$/\1/p' "$root/setup.cfg" | xargs)}
 export VIRTUAL_ENV=${VIRTUAL_ENV:-$root/.venv}
 export PATH=$VIRTUAL_ENV/bin:$PATH
 if [ "$together" = false ] && [ "$(wc -w <<<"$wings")" -gt 1 ]; then # each in a process of its own; tests use all processors

@@ -42,7 +42,7 @@ def run(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_wings_of_this_repository_are_installed(installed: Path) -> None:
     done = run(installed, "-m", "privacy_eval", "--version")
     text = (ROOT / "setup.cfg").read_text()
-    declared = sorted(re.findall(r"^    (\w+) = privacy_eval\.\w+\.wing:WING$", text, re.M))
+    declared = sorted(re.findall(r"^    (\w+) = privacy_eval\.\w+:WING$", text, re.M))
     assert "study" in declared and f"wings: {', '.join(declared)}\n" in done.stdout
 
 

@@ -236,10 +236,13 @@ def test_an_unknown_option_of_wings_is_refused(tree: Path, site: Path) -> None:
     [
         ("", "other = nowhere.at_all:WING", "not installed: wing other (no module nowhere.at_all)"),
         (OBJECT.replace("{}", '("no_such",)'), "other = odd:WING", "other (needs no_such)"),
+        # A wing that was deleted, but for what Python compiled of it.
+        ("", "other = left:WING", "not installed: wing other (no module left)"),
     ],
 )
 def test_what_is_not_installed_is_named(text: str, entry: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "odd.py").write_text(text)
+    (tmp_path / "left/__pycache__").mkdir(parents=True)
     register(tmp_path, "odd", entry)
     run = privacy_eval("--version", site=tmp_path)
     assert run.code == 0 and said in run.out
