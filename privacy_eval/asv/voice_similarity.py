@@ -14,11 +14,10 @@ import numpy as np
 from ..choices import NAMES_2020
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.files import Loaded, atomic_path
-from ..io.results_txt import format_metrics
 from ..io.vectors import Vectors
 from ..metrics import VARIANTS, Variant, similarity_matrix, similarity_metrics
 from ..metrics.caveats import MIN_RANKED_TARGETS
-from ..metrics.printed import Printed
+from ..metrics.printed import Printed, format_metrics
 from ..metrics.similarity import (
     OF_SPEAKER,
     SimilarityMatrix,

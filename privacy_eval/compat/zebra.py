@@ -25,7 +25,6 @@ import numpy as np
 from ..choices import FIGURE_FORMATS
 from ..errors import PrivacyEvalError
 from ..io.files import file_names, read_text
-from ..io.results_txt import format_metrics
 from ..io.scores import read_scores, read_trials
 from ..io.yaml_text import parse_yaml
 from ..metrics import (
@@ -41,6 +40,7 @@ from ..metrics import (
 from ..metrics.llr import CATEGORICAL_TAGS, NO_EVIDENCE_TAG, Zebra, ece_profile
 from ..metrics.pairing import pair
 from ..metrics.pav import FloatArray
+from ..metrics.printed import format_metrics
 from ..metrics.trials import Trials
 from ..report.figures import style
 from ..report.figures.drawing import Drawing, draw_into, write

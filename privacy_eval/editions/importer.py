@@ -10,13 +10,12 @@ from typing import Any
 
 from ..errors import InputWarning, PrivacyEvalError, UsageError, abbreviate
 from ..io.result_tables import UNTOLD, SummaryTable, read_table
-from ..io.results_txt import BARE_EER
 from ..metrics import describe
 from ..numbers.challenge_averages import challenge_averages
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, SPEECH, SUFFIX, ResultsFolder
-from ..results.challenge_text import import_results_txt
 from ..results.records import Results, merge
 from ..results.table_records import ASV_MODELS, SPOKEN, TableImporter
+from .results_txt import BARE_EER, import_results_txt
 from .summaries import parse_rank, summary_averages
 
 #: By which an average may differ from that of its parts, which have two decimals or more.

@@ -1,5 +1,5 @@
-"""Results that print as tables, with what must be known about their values below;
-any text as LaTeX.
+"""Results that print as tables, with what must be known about their values below, or as the
+challenge's lines; any text as LaTeX.
 """
 
 from __future__ import annotations
@@ -7,13 +7,19 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyEvalError, enumerated, known_names, library
-from .registry import METRICS
+from .caveats import NOT_AVAILABLE, withholding_caveat
+from .registry import METRICS, Kind, of_kind
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: The names of the numbers in a metric's line; what begins a line that is none.
+LINE_KEY = re.compile(r"\{([^}]+)\}")
+CAVEAT = "caveat: "
 
 
 def escape_latex(text: str) -> str:
@@ -237,3 +243,52 @@ def latex_table(rows: Sequence[Mapping[str, str]], environment: str) -> str:
 
 def _text(value: object) -> str:
     return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def format_metrics(
+    values: Mapping[str, float],
+    tag: str | None = None,
+    caveats: Mapping[str, str] = MappingProxyType({}),
+    *,
+    kind: Kind = "scores",
+) -> list[str]:
+    """Format the challenge's lines of one condition or trial set.
+
+    A value or category withheld for a caveat, or a missing category, is `n/a`; the reasons follow
+    in lines of their own.
+
+    Parameters
+    ----------
+    values : mapping of str to float
+        In stored units; lines of missing metrics are skipped.
+    tag : str, optional
+        ZEBRA category.
+    caveats : mapping of str to str, optional
+        See `metrics.caveats`.
+    kind : {"scores", "matrices", "utility"}
+        Metrics to format.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> format_metrics({"eer": 0.205, "rocch_eer": 0.2})
+    ['EER: 20.5%', 'ROCCH-EER: 20.000%']
+    """
+    lines = []
+    withheld: dict[str, None] = {}
+    for metric in of_kind(kind).values():
+        names = LINE_KEY.findall(metric.line)
+        if names and values.keys() >= set(names) - {"tag"}:
+            line, graded = metric.line, tag
+            for name in set(names) - {"tag"}:
+                text = METRICS[name].line_number(values[name])
+                if (caveat := withholding_caveat(caveats, name)) is not None:
+                    withheld[caveat.reason], graded = None, None
+                    text = text if caveat.printed else NOT_AVAILABLE
+                line = line.replace(f"{{{name}}}", text)
+            line = line.replace("{tag}", graded or NOT_AVAILABLE)
+            lines.append(line)
+    return [*lines, *(f"{CAVEAT}{reason}" for reason in withheld)]

@@ -1,34 +1,68 @@
-"""Export the challenge's results.txt from records, and import it."""
+"""The challenge's results.txt of records, and records of its word error rates."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
-from ..errors import PrivacyEvalError, located
-from ..io.names import check_name
-from ..io.results_txt import ResultsTxt, VerificationBlock, format_results_txt, parse_results_txt
-from ..io.wer import WerLine
+from ..io.wer import WerLine, format_wer_line
+from ..metrics.printed import CAVEAT, format_metrics
+from ..metrics.registry import Kind
 from ..metrics.utility import GroupRate, SpeakerErrors
 from ..protocol.protocol import Protocol
-from ..tree.conditions import (
-    Condition,
-    recognition_conditions,
-    set_condition,
-    trial_conditions,
-)
-from .measurements import Row, measured, rows_of_values, without_blanks
-from .records import (
-    Record,
-    Results,
-    facts_of_line,
-    line_of,
-)
+from ..tree.conditions import Condition
+from .measurements import measured, without_blanks
+from .records import Record, Results, facts_of_line, line_of
 
-T = TypeVar("T")
+PITCH_KEYS = ("pitch_correlation_mean", "pitch_correlation_std", "pitch_correlation_chance")
+#: Metrics of trial sets.
+SET_KINDS: tuple[Kind, ...] = ("matrices", "utility")
+
+
+@dataclass(frozen=True)
+class VerificationBlock:
+    """Metrics of one `ASV-*` folder.
+
+    Attributes
+    ----------
+    metrics : mapping of str to float
+        In stored units: rates as fractions.
+    tag : str or None
+        ZEBRA category, if given.
+    caveats : mapping of str to str
+        See `metrics.caveats`; not parsed.
+    """
+
+    metrics: Mapping[str, float]
+    tag: str | None
+    caveats: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ResultsTxt:
+    """Content of a results.txt in file order.
+
+    Attributes
+    ----------
+    verification : dict of str to VerificationBlock
+        By the name of the `ASV-*` folder.
+    recognition : dict of str to sequence of WerLine
+        By the name of the `ASR-*` folder.
+    utility, similarity : dicts of str to mapping of str to float
+        Values by trial set: `pitch_correlation_mean`, `_std` and, from `pitch`, `_chance`; `deid`
+        (fraction) and `gvd_db` (dB).
+    caveats : mapping of str to mapping of str to str
+        Of recognition, by the name of the folder; not parsed.
+    """
+
+    verification: dict[str, VerificationBlock] = field(default_factory=dict)
+    recognition: dict[str, Sequence[WerLine]] = field(default_factory=dict)
+    utility: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    similarity: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    caveats: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def to_results_txt(results: Results, system: str, results_folder: str) -> str:
@@ -59,98 +93,24 @@ def to_results_txt(results: Results, system: str, results_folder: str) -> str:
     )
 
 
-def _tagged(rows: Iterable[Row], tag: str | None) -> tuple[Row, ...]:
-    """Return rows with the category of the individual disclosure."""
-    of = {} if tag is None else {"zebra_individual": {"tag": tag}}
-    return tuple({**row, **of.get(row["metric"], {})} for row in rows)
-
-
-def import_results_txt(
-    text: str,
-    path: str,
-    protocol: Protocol,
-    *,
-    system: str,
-    results_folder: str = "",
-    anon_suffix: str | None = None,
-    provenance: Mapping[str, Any] | None = None,
-) -> Results:
-    """Import a results.txt that the challenge's scripts wrote.
-
-    Its numbers are the `challenge` variant. Their digits are kept: exporting gives
-    the same text again.
-
-    Parameters
-    ----------
-    results_folder : str
-        Suffix of the protocol's results folder that the file belongs to.
-
-    Raises
-    ------
-    PrivacyEvalError
-        A line of unknown form; a condition or set that is not of the protocol; a value out of
-        its range, or that contradicts another.
-    """
-    check_name(system, path)
-    parsed = parse_results_txt(text, path)
-    folder = next((f for f in protocol.results_folders if f.suffix == results_folder), None)
-    if folder is None:
-        suffixes = ", ".join(repr(f.suffix) for f in protocol.results_folders)
-        raise PrivacyEvalError(
-            f"{protocol.name}: no results folder with suffix {results_folder!r} (it has {suffixes})"
-        )
-    suffix = protocol.anon_suffix if anon_suffix is None else anon_suffix
-    origin = dict(provenance or {})
-    verified = trial_conditions(protocol, folder, suffix, system)
-    decoded = recognition_conditions(protocol, folder, suffix, system)
-    sets = {t.trials_name: set_condition(t, folder, system) for t in protocol.trial_sets()}
-
-    def find(name: str, conditions: Mapping[str, T]) -> T:
-        if name not in conditions:
-            raise PrivacyEvalError(
-                f"{path}: {name} matches no condition or set of protocol {protocol.name} (check "
-                f"--conf, and --anon-suffix if it is not {protocol.anon_suffix})"
-            )
-        return conditions[name]
-
-    results = Results(
-        protocol,
-        tuple(
-            Record(
-                find(name, verified),
-                "verification",
-                _tagged(rows_of_values(block.metrics, variant="challenge"), block.tag),
-                provenance=origin,
-            )
-            for name, block in parsed.verification.items()
-        ),
-        tuple(
-            record
-            for name, lines in parsed.recognition.items()
-            for record in recognition_records(lines, protocol, find(name, decoded), origin)
-        ),
-        tuple(
-            Record(
-                replace(find(s, sets), asv_model=""),
-                "utility",
-                rows_of_values(v),
-                provenance=origin,
-            )
-            for s, v in parsed.utility.items()
-        ),
-        tuple(
-            Record(
-                find(s, sets),
-                "similarity",
-                rows_of_values(v, variant="challenge"),
-                provenance=origin,
-            )
-            for s, v in parsed.similarity.items()
-        ),
-    )
-    with located(path):
-        results.check()
-    return results
+def format_results_txt(results: ResultsTxt) -> str:
+    """Format the text, digit for digit the challenge's."""
+    lines: list[str] = []
+    for name, block in results.verification.items():
+        lines.append(name)
+        lines += [f"  {line}" for line in format_metrics(block.metrics, block.tag, block.caveats)]
+    for name, recognized in results.recognition.items():
+        lines += [name, *(f"  {format_wer_line(line)}" for line in recognized)]
+        lines += [f"  {CAVEAT}{reason}" for reason in results.caveats.get(name, {}).values()]
+    for name, values in results.utility.items():
+        if values.keys() >= set(PITCH_KEYS[:2]):
+            of = (f"{k.rpartition('_')[2]}={values[k]:.4f}" for k in PITCH_KEYS if k in values)
+            lines.append(f"{name}  Pitch_correlation: {' '.join(of)}")
+    for name in dict.fromkeys((*results.similarity, *results.utility)):
+        values = {**results.similarity.get(name, {}), **results.utility.get(name, {})}
+        printed = [f"  {line}" for k in SET_KINDS for line in format_metrics(values, kind=k)]
+        lines += [name, *printed] if printed else []
+    return "".join(f"{line}\n" for line in lines)
 
 
 def recognition_records(

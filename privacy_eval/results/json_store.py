@@ -63,7 +63,7 @@ def read_results(path: str | os.PathLike[str]) -> Results:
     --------
     >>> import tempfile
     >>> from privacy_eval.protocol.protocol import load_protocol
-    >>> from privacy_eval.results.challenge_text import import_results_txt
+    >>> from privacy_eval.editions.results_txt import import_results_txt
     >>> source = Path("tests/data/golden/results/vpc2020_B1_RESULTS_baseline")
     >>> protocol = load_protocol("vpc2020")
     >>> results = import_results_txt(source.read_text(), str(source), protocol, system="B1")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from ..choices import GENDERS, grouped
-from ..errors import PrivacyEvalError, located
+from ..errors import InputWarning, PrivacyEvalError, counted, located
 from ..io.result_tables import UNTOLD, SummaryRow, SummaryTable, fraction
-from ..io.results_txt import Found, add_values, warn_repeated
 from ..io.wer import WerLine
 from ..metrics.utility import mean_of_folds
 from ..protocol.protocol import ANONYMIZED, ORIGINAL, Protocol, ResultsFolder
@@ -22,6 +22,10 @@ from .records import Record, Results, facts_of_line
 
 #: Speech by its name in tables.
 SPOKEN = {"original": ORIGINAL, "anon": ANONYMIZED}
+
+K = TypeVar("K")
+#: Values by name: where it is first, how many are repeated, and the values by key.
+Found: TypeAlias = dict[K, tuple[str, int, dict[str, Any]]]
 
 #: Training speech of the ASV model of a block.
 ASV_MODELS = {"asv_orig": ORIGINAL, "asv_anon": ANONYMIZED}
@@ -197,3 +201,33 @@ class TableImporter:
 
 def _recalls(row: SummaryRow) -> dict[str, float]:
     return {name.lower(): fraction(value) for name, value in row.values.items() if "-" not in name}
+
+
+def add_values(found: Found[K], key: K, values: Mapping[str, Any], where: str) -> None:
+    """Add the values of a name, which may occur again with the same ones: files of several runs.
+
+    Parameters
+    ----------
+    found : mapping
+        By name: where it is first, the number of repeated values, and its values.
+    where : str
+        Beginning of the message of an error: file and line.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Another value than before.
+    """
+    first, n_repeated, of = found.setdefault(key, (where, 0, {}))
+    repeated = [name for name in values if name in of]
+    if others := [name for name in repeated if of[name] != values[name]]:
+        said = f"another {others[0]} than at {first}: the file has several runs, keep one"
+        raise PrivacyEvalError(f"{where}: {said}")
+    found[key] = first, n_repeated + len(repeated), {**of, **values}
+
+
+def warn_repeated(path: str, found: Found[Any]) -> None:
+    """Warn of values that a file has more than once."""
+    if n_repeated := sum(n for _, n, _ in found.values()):
+        said = f"{counted(n_repeated, 'value')} repeated unchanged (several runs?), counted once"
+        warnings.warn(InputWarning(f"{path}: {said}"), stacklevel=3)

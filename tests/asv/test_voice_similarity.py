@@ -23,6 +23,7 @@ from support import (
     changed,
     csv_rows,
     experiment_of,
+    import_results_txt,
     lines_to,
     make_planned,
     snapshot,
@@ -41,7 +42,7 @@ from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.products.freshness import Outcome, Run
 from privacy_eval.report.first_screen import front
 from privacy_eval.report.system_tables import system_tables
-from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
+from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.measurements import rows_of_values
 from privacy_eval.results.outputs import speakers_csv, to_csv, to_speakers_csv

@@ -45,6 +45,7 @@ from support import (
 from privacy_eval import PrivacyEvalError
 from privacy_eval.compat.zebra import read_tags
 from privacy_eval.editions.importer import extract_system
+from privacy_eval.editions.results_txt import import_results_txt, parse_results_txt
 from privacy_eval.editions.summaries import parse_rank
 from privacy_eval.io import text_table
 from privacy_eval.io.arrays import TensorView, read_torch, read_torch_matrix
@@ -58,7 +59,6 @@ from privacy_eval.io.data_dir import (
     subset_data_dir,
 )
 from privacy_eval.io.files import digest, read_bytes, read_text
-from privacy_eval.io.results_txt import format_results_txt, parse_results_txt
 from privacy_eval.io.schema import from_plain, load_json, to_plain
 from privacy_eval.io.scores import read_scores, read_trial_list, read_trials
 from privacy_eval.io.transcripts import read_transcripts
@@ -83,7 +83,7 @@ from privacy_eval.report.figures import pictures
 from privacy_eval.report.system_tables import system_tables
 from privacy_eval.report.table_formats import FORMATS, in_format
 from privacy_eval.results.arrays import StoredArrays
-from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
+from privacy_eval.results.challenge_text import format_results_txt, to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.outputs import to_csv, to_speakers_csv
 from privacy_eval.results.record_files import read_record

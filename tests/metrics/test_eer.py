@@ -20,7 +20,7 @@ from privacy_eval.metrics import (
     rocch_eer,
     speechbrain_eer,
 )
-from privacy_eval.metrics.eer import hull
+from privacy_eval.metrics.eer import eer_percent, hull
 
 # Kaldi
 
@@ -209,3 +209,22 @@ def test_interval_takes_another_z() -> None:
     # Variance 0.25/400 + 0.25/400 = 1/800.
     narrow = bengio_mariethoz_interval(0.5, 100, 100, z=1.0)
     assert narrow == pytest.approx((0.5 - math.sqrt(1 / 800), 0.5 + math.sqrt(1 / 800)))
+
+
+@pytest.mark.parametrize(
+    ("eer", "text"),
+    [
+        (0.0, "0"),
+        (1.0, "100"),
+        (0.5, "50"),
+        (1 / 3, "33.33"),
+        (0.08665, "8.665"),
+        (0.0292, "2.92"),
+        (1e-5, "0.001"),
+        (1e-7, "1e-05"),
+    ],
+)
+def test_eer_is_formatted_as_in_kaldi(eer: float, text: str) -> None:
+    """Kaldi streams 100 times a float32 with C++'s four digits, which are C's %.4g."""
+    assert eer_percent(eer) == text
+    assert eer_percent(eer) == f"{float(np.float32(eer)) * 100.0:.4g}"

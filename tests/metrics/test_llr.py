@@ -33,6 +33,7 @@ from privacy_eval.metrics.llr import (
     individual_disclosure,
     population_disclosure,
     softplus,
+    zebra_number,
 )
 
 #: exp() of more than this is no float.
@@ -559,3 +560,19 @@ def test_ece_of_the_largest_scores(size: int) -> None:
     )
     good = TrialScores(np.full(size, 1e308), np.full(size, -1e308))
     assert ece_profile(good, prior_log_odds=[0.0])["actual"][0] == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (0.3749, "0.375"),
+        (3.452, "3.452"),
+        (0.0005, "0.001"),
+        (0.00049, "5e-04"),
+        (3e-05, "3e-05"),
+        (float("inf"), "inf"),
+    ],
+)
+def test_disclosure_is_formatted_as_in_zebra(value: float, text: str) -> None:
+    assert zebra_number(value) == text

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from support import B1, B2, ROOT
+from support import B1, B2, ROOT, import_results_txt
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import METRICS
@@ -30,7 +30,6 @@ from privacy_eval.protocol.published import (
     parse_values,
     published_names,
 )
-from privacy_eval.results.challenge_text import import_results_txt
 
 FOLDER = ROOT / "conf" / "published"
 VALUES = load_published("vpc2020")

@@ -13,6 +13,7 @@ from support import (
     cli,
     csv_rows,
     declared_table,
+    import_results_txt,
     imported,
     inverted,
     lines_to,
@@ -29,7 +30,7 @@ from privacy_eval.numbers.report_data import ReportData
 from privacy_eval.report.notes import front_notes, identical_scores
 from privacy_eval.report.sections import report_sections
 from privacy_eval.report.system_tables import system_tables
-from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
+from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.records import Results, merge
 from privacy_eval.results.rows import rows_of

@@ -10,6 +10,7 @@ import pytest
 from support import (
     B1,
     SMALL_PROTOCOL,
+    import_results_txt,
     imported,
     rows_record,
     scored,
@@ -18,8 +19,6 @@ from support import (
 )
 
 from privacy_eval.errors import PrivacyEvalError
-from privacy_eval.io.results_txt import ResultsTxt, VerificationBlock, format_results_txt
-from privacy_eval.io.results_txt import parse_results_txt as parse
 from privacy_eval.metrics import METRICS, VARIANTS, Label, Metric, TrialScores, of_kind
 from privacy_eval.metrics.registry import score_metrics, similarity_metrics
 from privacy_eval.numbers.cells import cells_from_results
@@ -33,7 +32,7 @@ from privacy_eval.report.side_by_side import across_tables
 from privacy_eval.report.system_tables import system_tables, table_groups
 from privacy_eval.report.table_formats import table_files
 from privacy_eval.results.arrays import StoredArrays
-from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
+from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.json_store import read_results, to_json
 from privacy_eval.results.outputs import to_csv
 from privacy_eval.results.records import Results, merge
@@ -177,17 +176,6 @@ def test_a_new_metric_is_computed(toy: Metric) -> None:
         values = similarity_metrics(found)
     assert values.get("toy", 0.2) == 0.2
     assert "toy" in of_kind(toy.kind)
-
-
-def test_lines_of_results_txt_are_read_back() -> None:
-    # What has no line there is in results.json and results.csv only.
-    lines = "".join(metric.line for metric in METRICS.values())
-    values = {key: 0.25 for key in of_kind("scores") if f"{{{key}}}" in lines}
-    assert {"eer", "cllr", "cllr_min", "rocch_eer", "linkability"} <= values.keys()
-    assert {"zebra_population", "zebra_individual"} <= values.keys()
-    blocks = {"ASV-a-b": VerificationBlock(values, "A")}
-    text = format_results_txt(ResultsTxt(blocks))
-    assert parse(text, "r").verification == blocks
 
 
 def test_the_protocol_chooses_the_eer_of_tables_and_averages() -> None:

@@ -19,6 +19,7 @@ from support import (
     ORIG,
     changed_protocol,
     csv_rows,
+    import_results_txt,
     imported,
     metrics_of,
     models_of,
@@ -29,7 +30,7 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import METRICS
 from privacy_eval.protocol.protocol import load_protocol
 from privacy_eval.results.arrays import StoredArrays
-from privacy_eval.results.challenge_text import import_results_txt, to_results_txt
+from privacy_eval.results.challenge_text import to_results_txt
 from privacy_eval.results.json_store import FORMAT, read_results, to_json
 from privacy_eval.results.outputs import to_csv
 from privacy_eval.results.record_files import read_record, record_content

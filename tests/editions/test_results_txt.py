@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from support import ANON, B1, B2, ORIG, SUMMARY
 
 from privacy_eval import PrivacyEvalError
-from privacy_eval.io.results_txt import format_results_txt, parse_results_txt
-from privacy_eval.metrics.eer import eer_percent
-from privacy_eval.metrics.llr import zebra_number
+from privacy_eval.editions.results_txt import parse_results_txt
+from privacy_eval.metrics.registry import METRICS, of_kind
+from privacy_eval.results.challenge_text import ResultsTxt, VerificationBlock, format_results_txt
 
 CONDITION = "ASV-libri_dev_enrolls-libri_dev_trials_f"
 
@@ -112,36 +111,12 @@ def test_errors_name_file_and_line(text: str, message: str) -> None:
         parse_results_txt(text, "r")
 
 
-@pytest.mark.parametrize(
-    ("eer", "text"),
-    [
-        (0.0, "0"),
-        (1.0, "100"),
-        (0.5, "50"),
-        (1 / 3, "33.33"),
-        (0.08665, "8.665"),
-        (0.0292, "2.92"),
-        (1e-5, "0.001"),
-        (1e-7, "1e-05"),
-    ],
-)
-def test_eer_is_formatted_as_in_kaldi(eer: float, text: str) -> None:
-    """Kaldi streams 100 times a float32 with C++'s four digits, which are C's %.4g."""
-    assert eer_percent(eer) == text
-    assert eer_percent(eer) == f"{float(np.float32(eer)) * 100.0:.4g}"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "0"),
-        (0.3749, "0.375"),
-        (3.452, "3.452"),
-        (0.0005, "0.001"),
-        (0.00049, "5e-04"),
-        (3e-05, "3e-05"),
-        (float("inf"), "inf"),
-    ],
-)
-def test_disclosure_is_formatted_as_in_zebra(value: float, text: str) -> None:
-    assert zebra_number(value) == text
+def test_lines_of_results_txt_are_read_back() -> None:
+    # What has no line there is in results.json and results.csv only.
+    lines = "".join(metric.line for metric in METRICS.values())
+    values = {key: 0.25 for key in of_kind("scores") if f"{{{key}}}" in lines}
+    assert {"eer", "cllr", "cllr_min", "rocch_eer", "linkability"} <= values.keys()
+    assert {"zebra_population", "zebra_individual"} <= values.keys()
+    blocks = {"ASV-a-b": VerificationBlock(values, "A")}
+    text = format_results_txt(ResultsTxt(blocks))
+    assert parse_results_txt(text, "r").verification == blocks
