@@ -23,7 +23,7 @@ from privacy_eval.listening.opinions import mean_opinion
 from privacy_eval.metrics import Trials, TrialScores, kaldi_eer, similarity_matrix
 from privacy_eval.metrics.eer import speaker_eers
 from privacy_eval.scale.counts import count_scores
-from privacy_eval.utility.rates import recalls
+from privacy_eval.utility.emotions import recalls
 
 PEOPLE = list("abcdefgh")
 ENROLLED, TRIAL = np.repeat(PEOPLE, 8), np.tile(PEOPLE, 8)

@@ -1,18 +1,16 @@
-"""Read and write the back end and the x-vectors of a model folder."""
+"""Read and write the back end of a model folder, and read its x-vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..choices import grouped
 from ..errors import PrivacyEvalError, located
 from ..io.data_dir import speakers_of_crops
 from ..io.files import Loaded, digest, load
 from ..io.vectors import (
-    FloatMatrix,
     Vectors,
     read_matrix,
     read_plda,
@@ -20,9 +18,8 @@ from ..io.vectors import (
     write_matrix,
     write_plda,
     write_vector,
-    write_vectors,
 )
-from .backend import PldaBackend, speaker_means, train_backend
+from .backend import PldaBackend, train_backend
 from .inputs import BACKEND_FILES
 
 
@@ -121,38 +118,3 @@ def train_from_vectors(vectors: Vectors, utt2spk: Path | Loaded, **options: Any)
     vectors.rows(vectors.ids, "the training")
     with located(vectors.path):
         return train_backend(vectors.matrix, [speaker_of[u] for u in vectors.ids], **options)
-
-
-def save_vectors(
-    folder: Path, ids: Sequence[str], matrix: FloatMatrix, utt2spk: Path, *, tree: Path
-) -> int:
-    """Write x-vectors and their mean by speaker, as Kaldi's extraction script does.
-
-    Parameters
-    ----------
-    folder : Path
-        Of `xvector.scp`, `spk_xvector.scp` and their archives.
-    ids : sequence of str, length N
-    matrix : float32 array, shape (N, D)
-    utt2spk : Path
-        Speakers, at least of `ids`, or of the utterances that these are crops of.
-    tree : Path
-        Folder that the paths in the scp files are relative to.
-
-    Returns
-    -------
-    int
-        Number of speakers.
-
-    Raises
-    ------
-    PrivacyEvalError
-        An utterance without a speaker; cannot be written.
-    """
-    speaker_of = speakers_of_crops(utt2spk, ids)
-    rows = grouped(range(len(ids)), lambda row: speaker_of[ids[row]])
-    speakers = sorted(rows)
-    means, _ = speaker_means(matrix, [rows[speaker] for speaker in speakers])
-    write_vectors(folder / "spk_xvector.scp", speakers, means, tree=tree)
-    write_vectors(folder / "xvector.scp", ids, matrix, tree=tree)
-    return len(speakers)

@@ -28,6 +28,7 @@ from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_utt2spk
 from ..io.files import Loaded, digest
+from ..io.names import session, tell_sessions
 from ..io.user_tables import Labels
 from ..io.vectors import Vectors
 from ..metrics.pav import FloatArray, IntArray
@@ -482,3 +483,31 @@ def whole_tests(
         if kept and speaker in enrolled:
             whole[speaker] = kept
     return whole
+
+
+def sessions_of(speaker_of: Mapping[str, str]) -> dict[str, str]:
+    """Return the session of every utterance, if ids tell sessions: each has a part between the
+    speaker and its last part, and some speaker has several sessions.
+
+    Parameters
+    ----------
+    speaker_of : mapping of str to str
+        By utterance.
+
+    Returns
+    -------
+    dict of str to str
+        Empty if ids do not tell sessions.
+
+    Examples
+    --------
+    >>> sessions_of({"121-1-0": "121", "121-1-1": "121", "121-2-0": "121"})
+    {'121-1-0': '121-1', '121-1-1': '121-1', '121-2-0': '121-2'}
+    >>> sessions_of({"s1-u1": "s1", "s1-u2": "s1"})
+    {}
+    """
+    if not tell_sessions(speaker_of):
+        return {}
+    found = {utterance: session(utterance) for utterance in speaker_of}
+    pairs = {(speaker_of[u], name) for u, name in found.items()}
+    return found if len(pairs) > len({speaker for speaker, _ in pairs}) else {}

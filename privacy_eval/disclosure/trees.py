@@ -26,7 +26,6 @@ from ..cli.stage_runs import make
 from ..errors import PrivacyEvalError, abbreviate, located
 from ..io.data_dir import read_spk2gender, read_utt2dur, read_utt2spk
 from ..io.files import Inputs, Loaded, file_names, relative
-from ..io.names import sessions_of
 from ..io.user_tables import path_of_labels, read_labels
 from ..options import fill
 from ..products.freshness import (
@@ -59,6 +58,7 @@ from ..tree.conditions import Condition, ConditionFiles, original_sets, trial_co
 from ..tree.discovery import first_file
 from ..version import __version__
 from ..wings import provided
+from .gallery_tests import sessions_of
 
 if TYPE_CHECKING:
     from ..asv.backend import BackendName

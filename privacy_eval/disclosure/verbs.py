@@ -13,10 +13,10 @@ from ..cli.options import Options, log, plot_file, print_json, progress
 from ..errors import PrivacyEvalError, UsageError, abbreviate, counted, located, printable
 from ..io.csv_text import csv_text
 from ..io.files import write_text
-from ..io.names import sessions_of
 from ..io.schema import to_plain
 from ..options import choice, path, sizes, value
 from ..stages.options import AmountOptions, AttributeOptions, GalleryOptions
+from .gallery_tests import sessions_of
 
 if TYPE_CHECKING:
     from ..asv.inputs import Gallery

@@ -5,17 +5,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import warnings
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from ..choices import grouped, without_fraction
-from ..errors import InputWarning, PrivacyEvalError, abbreviate
+from ..choices import grouped
+from ..errors import PrivacyEvalError
 
-# What is said of names that only references, or only predictions have.
-_ONE_SIDED = ("is never predicted ({} references)", "is never a reference ({} predictions)")
-# What stands before the number of a class: e0, 00.
-_CODE = re.compile(r"\A[^\W\d]?0*(?=\d)")
 # Without a mark on paper, though Unicode has them as letters, marks and symbols.
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
@@ -69,85 +63,6 @@ def check_name(name: str, where: object) -> None:
             f"{where}: the name {ascii(name[:80])} has unprintable characters, or leading or "
             "trailing blanks: rename it"
         )
-
-
-def vocabulary_notes(
-    path: object, sides: Sequence[Iterable[str]], counted_as: Mapping[str, str]
-) -> list[str]:
-    """Say which names only one of two sides has that should have the same.
-
-    Parameters
-    ----------
-    path : object
-        For messages.
-    sides : (iterable of str, iterable of str)
-        References and predictions.
-    counted_as : mapping
-        Names that the challenge takes for another one.
-
-    Raises
-    ------
-    PrivacyEvalError
-        No name is on both sides.
-
-    Examples
-    --------
-    >>> vocabulary_notes("x.csv", [["ang", "sad", "sad"], ["ang", "sadness"]], {})[0]
-    'x.csv: sad is never predicted (2 of 3 references): is it sadness?'
-    """
-    counts = [Counter(side) for side in sides]
-    if counts[0].keys().isdisjoint(counts[1]):
-        references, predictions = (abbreviate(sorted(side)) for side in counts)
-        text = f"references ({references}) and predictions ({predictions})"
-        raise PrivacyEvalError(f"{path}: {text} share no name: rename those of one side")
-    notes = []
-    for own, other, text in zip(counts, counts[::-1], _ONE_SIDED, strict=True):
-        for name in sorted(own.keys() - other.keys()):
-            alike = [x for x in sorted(other.keys() - own.keys()) if _may_be_one(name, x)]
-            note = f"{path}: {name} {text.format(f'{own[name]} of {own.total()}')}"
-            note += f"; the challenge counts it as {counted_as[name]}" if name in counted_as else ""
-            notes.append(note + (f": is it {' or '.join(alike)}?" if alike else ""))
-    return notes
-
-
-def _may_be_one(*names: str) -> bool:
-    """Tell whether two names are one but for case, an abbreviation or the form of a number."""
-    short, long = sorted((_CODE.sub("", without_fraction(n).casefold()) for n in names), key=len)
-    return short == long or (len(short) > 2 and long.startswith(short))
-
-
-def composed(names: Iterable[str], where: object) -> dict[str, str]:
-    """Map names to their composed form (NFC); macOS decomposes those of files (NFD).
-
-    Parameters
-    ----------
-    where : object
-        Beginning of messages.
-
-    Raises
-    ------
-    PrivacyEvalError
-        Two names have one form.
-
-    Examples
-    --------
-    >>> composed(["Zoe"], "wav")
-    {'Zoe': 'Zoe'}
-    """
-    form = {name: unicodedata.normalize("NFC", name) for name in sorted(names)}
-    if twice := [n for n, count in Counter(form.values()).items() if count > 1]:
-        text = f"names that differ only in Unicode's form (composed or not): {abbreviate(twice)}"
-        raise PrivacyEvalError(f"{where}: {text}; rename one of each")
-    if changed := [form[name] for name in form if form[name] != name]:
-        text = f"{len(changed)} decomposed names, as of macOS, are read as composed ones"
-        warnings.warn(f"{where}: {text}: {abbreviate(changed)}", InputWarning, stacklevel=2)
-    return form
-
-
-def composed_table(table: Mapping[str, str], where: object) -> dict[str, str]:
-    """Return a table with composed names and values, see `composed`."""
-    form = composed(table, where)
-    return {form[name]: unicodedata.normalize("NFC", value) for name, value in table.items()}
 
 
 def look_alike(names: Iterable[str]) -> list[list[str]]:
@@ -238,31 +153,3 @@ def session(utterance: str) -> str:
 def tell_sessions(speaker_of: Mapping[str, str]) -> bool:
     """Whether each id of an utterance has a part between the speaker and its last part."""
     return not any(session(u) in (u, speaker) for u, speaker in speaker_of.items())
-
-
-def sessions_of(speaker_of: Mapping[str, str]) -> dict[str, str]:
-    """Return the session of every utterance, if ids tell sessions: each has a part between the
-    speaker and its last part, and some speaker has several sessions.
-
-    Parameters
-    ----------
-    speaker_of : mapping of str to str
-        By utterance.
-
-    Returns
-    -------
-    dict of str to str
-        Empty if ids do not tell sessions.
-
-    Examples
-    --------
-    >>> sessions_of({"121-1-0": "121", "121-1-1": "121", "121-2-0": "121"})
-    {'121-1-0': '121-1', '121-1-1': '121-1', '121-2-0': '121-2'}
-    >>> sessions_of({"s1-u1": "s1", "s1-u2": "s1"})
-    {}
-    """
-    if not tell_sessions(speaker_of):
-        return {}
-    found = {utterance: session(utterance) for utterance in speaker_of}
-    pairs = {(speaker_of[u], name) for u, name in found.items()}
-    return found if len(pairs) > len({speaker for speaker, _ in pairs}) else {}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, counted
-from ..io.files import OPEN_END, digest, relative
+from ..io.files import OPEN_END, Inputs, digest, relative
 from ..io.names import look_alike
 from ..io.score_formats import line_limit
 from ..io.scores import read_scores, read_trials
@@ -23,12 +23,12 @@ from ..metrics import Eer, find_caveats, find_ties, kaldi_eer
 from ..metrics.caveats import CAVEATS, CONSTANT, SAME_SCORES
 from ..metrics.pairing import pair
 from ..metrics.trials import Trials
-from ..products.freshness import Progress, absent
+from ..products.freshness import NOTE, Content, Product, Progress, absent
 from ..protocol.protocol import ORIGINAL, WORDS, Protocol
 from ..results.challenge_text import recognition_records
 from ..results.record_caveats import described, names_of
 from ..results.records import Record, Results
-from ..stages import asv_scores, similarity
+from ..stages import similarity
 from ..stages.access import AsvSystems, Experiment, SystemUnderTest, TreeAccess, owners_of
 from ..stages.collect import read_emotion, read_recognition, records_of_kind
 from ..stages.privacy_metrics import scores_and_key
@@ -198,10 +198,20 @@ def _conditions(
         elif c in errors:
             file = c.scores or c.folder
             error = failure(UNUSABLE, errors[c], item=condition.label, team=team.name, file=file)
-            is_ours = asv_scores.has_computed_scores(c.folder, asv.access.inputs)
+            is_ours = _has_computed_scores(c.folder, asv.access.inputs)
             if error.file == c.scores and is_ours and remedy == CREATABLE:
                 error = Finding(OUTDATED, *incomplete, file, remedy=remedy)
             yield error
+
+
+def _has_computed_scores(folder: Path, inputs: Inputs) -> bool:
+    """Whether the scores in a condition's folder were computed by this toolkit, and can be read."""
+    scores = folder / "scores"
+    product = Product("", folder, folder / NOTE, (scores,), lambda _: {}, lambda *_: Content({}))
+    try:
+        return scores.is_file() and not product.is_foreign(inputs)
+    except PrivacyEvalError:
+        return False
 
 
 def _similarity(team: SystemUnderTest, remedies: Remedies) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..cli.options import few_replicates, log, progress
 from ..errors import PrivacyEvalError, abbreviate, counted, located
 from ..io.data_dir import read_utt2spk
-from ..io.schema import read_options, to_plain
+from ..io.schema import to_plain
 from ..metrics.utility import SpeakerSums
 from .audio import Audio, AudioReader
 from .features import (
@@ -24,6 +24,7 @@ from .features import (
     VadOptions,
     utterance_features,
 )
+from .xvector import read_options
 
 T = TypeVar("T")
 Extracted = tuple[str, Iterator[tuple[str, NDArray[np.float32] | None]]]

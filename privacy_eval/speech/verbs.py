@@ -284,9 +284,9 @@ def run_xvectors(arguments: argparse.Namespace) -> int:
     _check_usage(arguments)
     import numpy as np
 
-    from ..asv.model_folder import save_vectors
     from ..io.data_dir import read_utt2spk, utterance_of
     from .verb_inputs import audio_reader, encoder_vectors, kaldi_vectors, log_remarks
+    from .xvector import save_vectors
 
     utt2spk, base = arguments.data / "utt2spk", arguments.scp_base or Path()
     read_utt2spk(utt2spk)  # fail before the work, not after it

@@ -1,17 +1,23 @@
-"""From features to x-vectors, as Kaldi's extraction script computes them."""
+"""From features to x-vectors, as Kaldi's extraction script computes and writes them; Kaldi's option
+files."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+import dataclasses
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..asv.backend import speaker_means
+from ..choices import grouped
 from ..errors import PrivacyEvalError, located
+from ..io.data_dir import speakers_of_crops
 from ..io.files import digest, read_bytes, read_text
+from ..io.vectors import FloatMatrix, write_vectors
 from .audio import AudioReader
 from .features import CHALLENGE_VAD, Features, VadOptions, sliding_cmvn, voice_activity
 from .nnet3 import Network
@@ -23,7 +29,13 @@ EXTRACTOR_FILES = ("final.raw", "extract.config", "min_chunk_size", "max_chunk_s
 #: Utterances without voiced frames; a key of `AudioReader.remarks`.
 UNVOICED = "left out, no voiced frames"
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Vector = NDArray[np.float32]
+Options = TypeVar("Options", bound="DataclassInstance")
+
+_BOOLS = {"true": True, "t": True, "": True, "false": False, "f": False}
 
 
 @dataclass(frozen=True)
@@ -208,3 +220,108 @@ def _read_size(path: Path, name: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text[:10]) < 10**9):
         raise PrivacyEvalError(f"{path}:1: expected a number of frames, found {text[:40]!r}")
     return int(text)
+
+
+def save_vectors(
+    folder: Path, ids: Sequence[str], matrix: FloatMatrix, utt2spk: Path, *, tree: Path
+) -> int:
+    """Write x-vectors and their mean by speaker, as Kaldi's extraction script does.
+
+    Parameters
+    ----------
+    folder : Path
+        Of `xvector.scp`, `spk_xvector.scp` and their archives.
+    ids : sequence of str, length N
+    matrix : float32 array, shape (N, D)
+    utt2spk : Path
+        Speakers, at least of `ids`, or of the utterances that these are crops of.
+    tree : Path
+        Folder that the paths in the scp files are relative to.
+
+    Returns
+    -------
+    int
+        Number of speakers.
+
+    Raises
+    ------
+    PrivacyEvalError
+        An utterance without a speaker; cannot be written.
+    """
+    speaker_of = speakers_of_crops(utt2spk, ids)
+    rows = grouped(range(len(ids)), lambda row: speaker_of[ids[row]])
+    speakers = sorted(rows)
+    means, _ = speaker_means(matrix, [rows[speaker] for speaker in speakers])
+    write_vectors(folder / "spk_xvector.scp", speakers, means, tree=tree)
+    write_vectors(folder / "xvector.scp", ids, matrix, tree=tree)
+    return len(speakers)
+
+
+def read_options(path: Path, kind: type[Options]) -> Options:
+    """Read one of Kaldi's option files (`--config`): lines of `--name=value`.
+
+    Parameters
+    ----------
+    path : Path
+    kind : dataclass
+        Its fields, bools, whole numbers, numbers or texts, are the options, `num_ceps` that of
+        `--num-ceps`; what the file does not set keeps its default.
+
+    Returns
+    -------
+    instance of `kind`
+
+    Raises
+    ------
+    PrivacyEvalError
+        With file and line: no option, an unknown or repeated one, a value of another type. With
+        the file: values that `kind` refuses with a ValueError.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> Vad = dataclasses.make_dataclass("Vad", [("context", "int", 0), ("scale", "float", 0.5)])
+    >>> file = Path(tempfile.mkdtemp(), "vad.conf")
+    >>> _ = file.write_text("--context=2 # frames\\n")
+    >>> read_options(file, Vad)
+    Vad(context=2, scale=0.5)
+    """
+    types = {f.name: str(f.type) for f in dataclasses.fields(kind)}
+    values: dict[str, Any] = {}
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        text = line.partition("#")[0].strip()
+        if not text:
+            continue
+        where = f"{path}:{number}"
+        option, equals, value = (part.strip() for part in text.partition("="))
+        name = option[2:].replace("-", "_")
+        if not option.startswith("--") or name not in types:
+            expected = ", ".join(f"--{n.replace('_', '-')}" for n in types)
+            raise PrivacyEvalError(
+                f"{where}: unknown option {option!r}, expected one of {expected}"
+            )
+        if name in values:
+            raise PrivacyEvalError(f"{where}: duplicate option {option}")
+        values[name] = _value(value, types[name], bool(equals), f"{where}: {option}")
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise PrivacyEvalError(f"{path}: {error}") from error
+
+
+def _value(text: str, kind: str, given: bool, where: str) -> Any:
+    """Parse the value of an option."""
+    if kind == "bool":
+        if text in _BOOLS and given == bool(text):
+            return _BOOLS[text]
+        raise PrivacyEvalError(f"{where}: expected true or false, found {text!r}")
+    if kind == "str" and text:
+        return text
+    try:
+        value = {"int": int, "float": float}[kind](text)
+        if text.isascii() and "_" not in text and abs(value) < 1e9:
+            return value
+    except (KeyError, ValueError):
+        pass
+    expected = {"int": "a whole number", "float": "a number", "str": "a value"}[kind]
+    raise PrivacyEvalError(f"{where}: expected {expected}, found {text!r}")

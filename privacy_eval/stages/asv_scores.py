@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..asv.inputs import BACKEND_FILES, KALDI_VECTORS, backend_folder, vector_file
-from ..errors import PrivacyEvalError
 from ..io.data_dir import read_utt2spk
 from ..io.files import Inputs, read_bytes, relative
 from ..products.freshness import (
@@ -344,16 +343,6 @@ def _other_scorings(asv: AsvSystems) -> Iterator[_Scoring]:
             yield _Scoring(one.folder, one.condition, own, suffix, ORIGINAL, name)
 
 
-def has_computed_scores(folder: Path, inputs: Inputs) -> bool:
-    """Whether the scores in a condition's folder were computed by this toolkit, and can be read."""
-    scores = folder / "scores"
-    product = Product("", folder, folder / NOTE, (scores,), lambda _: {}, lambda *_: Content({}))
-    try:
-        return scores.is_file() and not product.is_foreign(inputs)
-    except PrivacyEvalError:
-        return False
-
-
 def vector_sets(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[str, str]]:
     """Return the data sets with speech whose x-vectors are needed for back ends and for scores of
     the challenge's own and the named attackers, and not included in those of a superset: pairs of
@@ -405,13 +394,3 @@ def vector_folders(asv: AsvSystems) -> list[Path]:
     attackers = {attacker.id for attacker in asv.protocol.other_attackers}
     tree = asv.access.tree
     return [tree / folder / f"xvect_{name}" for name, folder in vector_sets(asv, attackers)]
-
-
-def missing_vectors(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[str, str]]:
-    """Return those of `vector_sets` that have no x-vectors."""
-    tree = asv.access.tree
-    return [
-        (name, folder)
-        for name, folder in vector_sets(asv, attackers)
-        if vector_file(tree / folder / f"xvect_{name}") is None
-    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -277,19 +277,6 @@ def original_sets(
         (cell.enrollment_name, condition.enrollment_set.removeprefix(cell.enrollment_name)),
         (cell.trials_name, condition.trial_set.removeprefix(cell.trials_name)),
     )
-
-
-def measure_conditions(
-    protocol: Protocol, anon_suffix: str, system: str
-) -> Iterator[tuple[Condition, TrialSet]]:
-    """Yield the speech of every trial set that averages are over, original before anonymized."""
-    part = protocol.results_folders[0]
-    weights = protocol.gender_weights
-    for t in (t for t in protocol.trial_sets() if weights.get(t.gender, 1)):
-        for speech, suffix in zip(SPEECH, ("", anon_suffix), strict=True):
-            place = t.data_set.id, t.split, t.gender
-            name = f"{t.trials_name}{suffix}"
-            yield Condition(system, part.suffix, name, *place, trial=speech), t
 
 
 def set_condition(trial_set: TrialSet, part: ResultsFolder, system: str) -> Condition:

@@ -1,4 +1,4 @@
-"""Rates of groups of speakers, differences of two systems, recalls of emotions.
+"""Rates of groups of speakers, and differences of two systems.
 
 Rates are fractions. Intervals are over speakers.
 """
@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import PrivacyEvalError
-from ..metrics.arguments import as_array, as_names
+from ..metrics.arguments import as_array
 from ..metrics.confidence import difference_p_value, expanded_interval
 from ..metrics.strata import MIN_TESTED
 from ..metrics.utility import GroupRate, SpeakerSums, ratio_bootstrap
@@ -106,42 +105,3 @@ def rate_difference(
         "interval": expanded_interval(differences, drawn.n_speakers),
         "p_value": difference_p_value(differences, drawn.n_speakers),
     }
-
-
-#: Excited speech of IEMOCAP, which the challenges count as happy.
-MERGED = {"exc": "hap", "excited": "happy", "excitement": "happiness"}
-
-
-def recalls(reference: ArrayLike, prediction: ArrayLike) -> dict[str, float]:
-    """Compute the unweighted average recall and the recall of each class.
-
-    Parameters
-    ----------
-    reference, prediction : array_like of str, shape (U,)
-        Class of each utterance.
-
-    Returns
-    -------
-    dict of str to float
-        `uar`, the mean over all classes that occur in either: one that is only predicted counts
-        0. `acc_<class>` of each class in `reference`. Fractions; higher is better utility.
-
-    Raises
-    ------
-    PrivacyEvalError
-        No utterance.
-
-    Examples
-    --------
-    >>> recalls(["sad", "sad", "hap"], ["sad", "hap", "hap"])
-    {'uar': 0.75, 'acc_hap': 1.0, 'acc_sad': 0.5}
-    """
-    actual, predicted = as_names(reference, "references"), as_names(prediction, "predictions")
-    if not actual.size:
-        raise PrivacyEvalError("no utterances: recall is undefined")
-    by_class = {
-        str(name): float(np.mean(predicted[actual == name] == name)) for name in np.unique(actual)
-    }
-    classes = np.union1d(actual, predicted).size
-    uar = sum(by_class.values()) / classes
-    return {"uar": uar, **{f"acc_{name}": value for name, value in by_class.items()}}

@@ -11,16 +11,16 @@ from ..choices import NORMALIZATIONS, VARIANTS
 from ..cli.group_options import BY, group_rows, group_tables, plain_groups, read_by
 from ..cli.options import Options, few_replicates, log
 from ..errors import PrivacyEvalError, abbreviate
-from ..io.names import vocabulary_notes
 from ..io.schema import to_plain
 from ..options import choice, path
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..io.user_tables import Measures, Prediction
+    from ..io.user_tables import Measures
     from ..metrics.utility import WordErrors
     from ..report.single_files import Found
+    from .emotions import Prediction
     from .word_errors import WordErrorCounts
 
 _TRANSCRIPTS = "transcripts: Kaldi's text, STM, CTM, trn, SegLST, manifest, or CSV with a header"
@@ -185,10 +185,9 @@ _Sets = dict[str, dict[str, list["Prediction"]]]
 def run_uar(arguments: argparse.Namespace) -> Found:
     from ..io.data_dir import read_utt2spk
     from ..io.transcripts import refuse_utterances, speakers_of
-    from ..io.user_tables import read_predictions
     from ..metrics.utility import mean_of_folds
     from ..report.single_files import Found, number_table
-    from .rates import recalls
+    from .emotions import read_predictions, recalls
 
     utt2spk = read_utt2spk(arguments.utt2spk)
     by_set: _Sets = {}
@@ -235,7 +234,7 @@ def run_uar(arguments: argparse.Namespace) -> Found:
 def _merged(path: Path, by_set: _Sets) -> _Sets:
     """Log classes that only references or predictions have; return sets once more, under another
     name, in which those count as another class that the challenge counts so."""
-    from .rates import MERGED
+    from .emotions import MERGED, vocabulary_notes
 
     sets: _Sets = {}
     for name, of_speaker in by_set.items():

@@ -15,8 +15,7 @@ from support import ROOT, Run, cli, lines_to, ok, printed, write
 
 from privacy_eval import PrivacyEvalError, TrialScores, kaldi_eer
 from privacy_eval.disclosure.amount import Amount, Tests, amount_curve, amounts
-from privacy_eval.disclosure.gallery_tests import KnownSpeech
-from privacy_eval.io.names import sessions_of
+from privacy_eval.disclosure.gallery_tests import KnownSpeech, sessions_of
 from privacy_eval.io.scores import read_scores, read_trials, with_speakers
 from privacy_eval.metrics.pairing import pair
 

@@ -62,7 +62,6 @@ from privacy_eval.io.files import digest, read_bytes, read_text
 from privacy_eval.io.schema import from_plain, load_json, to_plain
 from privacy_eval.io.scores import read_scores, read_trial_list, read_trials
 from privacy_eval.io.transcripts import read_transcripts
-from privacy_eval.io.user_tables import read_predictions
 from privacy_eval.io.vectors import (
     Plda,
     binary_array,
@@ -95,6 +94,7 @@ from privacy_eval.speech.onnx_encoder import FRONT_ENDS, FrontEnd, open_onnx, re
 from privacy_eval.speech.xvector import load_extractor
 from privacy_eval.study.protocol import StudyProtocol, study_from_dict
 from privacy_eval.tree.conditions import Condition
+from privacy_eval.utility.emotions import read_predictions
 
 #: Seconds of processor time that an input of a few kB may take: far less than a hang takes.
 SECONDS = 10

@@ -10,7 +10,7 @@ from support import cli, ok, printed, refused, write
 from privacy_eval import PrivacyEvalError
 from privacy_eval.errors import UsageError
 from privacy_eval.io.data_dir import read_spk2gender, read_utt2dur, read_utt2spk
-from privacy_eval.io.user_tables import read_labels, read_measures, read_predictions
+from privacy_eval.io.user_tables import read_labels, read_measures
 
 #: Numbers as ids of speakers, as LibriSpeech has them: an index of rows looks alike.
 SEX = {"2": "m", "0": "f", "1": "f", "3": "m"}
@@ -244,28 +244,6 @@ def test_the_column_of_ids_is_said(tmp_path: Path) -> None:
     done = cli("measures", "--file", write(tmp_path / "m.csv", ",file,mos\n0,u1,3\n1,u2,4\n"))
     assert "utterances by the column 'file'" in done.err
     assert printed(done.out) == [{"Metric": "mos", "Value": "3.500", "Utterances": "2"}]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        ",utterance,reference,prediction\n0,u1,sad,hap\n",
-        "prediction;reference;utt\nhap;sad;u1\n",
-        "Reference\tprediction\tfilename\nsad\thap\tu1\n",
-        "utterance|prediction|reference|label\nu1|hap|sad|x\n",
-    ],
-)
-def test_predictions_by_name(tmp_path: Path, text: str) -> None:
-    (one,) = read_predictions(write(tmp_path / "p.csv", text))
-    assert (one.utterance, one.reference, one.prediction) == ("u1", "sad", "hap")
-
-
-@pytest.mark.parametrize("missing", MISSING)
-def test_a_prediction_that_is_missing_is_refused(tmp_path: Path, missing: str) -> None:
-    for row in (f"u1,{missing},sad", f"u1,sad,{missing}", f"{missing},sad,sad"):
-        path = write(tmp_path / "p.csv", f"utterance,reference,prediction\n{row}\n")
-        with pytest.raises(PrivacyEvalError, match="p.csv:2"):
-            read_predictions(path)
 
 
 @pytest.mark.wing("listening")

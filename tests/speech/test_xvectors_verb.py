@@ -11,8 +11,8 @@ import pytest
 import soundfile
 from support import ROOT, Run, cli, ok, refused, write
 
-from privacy_eval.asv.model_folder import save_vectors
 from privacy_eval.io.vectors import read_vectors
+from privacy_eval.speech.xvector import save_vectors
 
 SPEECH = ROOT / "tests" / "data" / "speech"
 NETWORKS = SPEECH / "networks"

@@ -27,7 +27,7 @@ from privacy_eval import PrivacyEvalError
 from privacy_eval.io.vectors import write_vectors
 from privacy_eval.products.freshness import Outcome, Run
 from privacy_eval.stages.access import VECTORS, AsvSystems, TreeAccess, systems_under_test
-from privacy_eval.stages.asv_scores import make_scores, missing_vectors
+from privacy_eval.stages.asv_scores import make_scores
 from privacy_eval.stages.collect import outdated_scores
 
 NAMES = {
@@ -396,8 +396,10 @@ def test_missing_inputs_are_named_with_their_expected_path(tree: SpeechTree, gon
     assert there == [k for k in tree.all_scores if k not in concerned]
 
 
+@pytest.mark.wing("speech")
 def test_sets_of_speech_without_x_vectors(tree: SpeechTree) -> None:
     """Those that scores need, unless all of these are somebody else's; each once."""
+    from privacy_eval.speech.trees.runs import missing_vectors
 
     def missing() -> list[tuple[str, str]]:
         return missing_vectors(stage_of(tree))
@@ -415,7 +417,10 @@ def test_sets_of_speech_without_x_vectors(tree: SpeechTree) -> None:
     assert missing() == sets[1:2]
 
 
+@pytest.mark.wing("speech")
 def test_removed_x_vectors_are_extracted_again_despite_existing_scores(tree: SpeechTree) -> None:
+    from privacy_eval.speech.trees.runs import missing_vectors
+
     made(tree)
     lines_to(tree.root / f"data/{TRIALS}_anon/wav.scp", ["u x.wav"])
     tree.scp(f"{TRIALS}_anon").unlink()

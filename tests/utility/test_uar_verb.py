@@ -6,10 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support import ROOT, Run, cli, csv_rows, ok, printed, refused
+from support import ROOT, Run, cli, csv_rows, ok, printed, refused, write
 
+from privacy_eval import PrivacyEvalError
 from privacy_eval.metrics import METRICS
-from privacy_eval.utility.rates import recalls
+from privacy_eval.utility.emotions import read_predictions, recalls
 
 
 @pytest.fixture(scope="module")
@@ -207,3 +208,27 @@ def test_whole_floats_are_classes_of_integers(tmp_path: Path) -> None:
     done = uar_of(tmp_path, "0.0 1.0 0.0 1.0", "0 1 0 0")
     # s0: all of its one class. s1: half of class 1, and 0, only predicted, counts 0: 25 %.
     assert printed(done.out)[0]["Value"] == "62.5000 %" and "never" not in done.err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ",utterance,reference,prediction\n0,u1,sad,hap\n",
+        "prediction;reference;utt\nhap;sad;u1\n",
+        "Reference\tprediction\tfilename\nsad\thap\tu1\n",
+        "utterance|prediction|reference|label\nu1|hap|sad|x\n",
+    ],
+)
+def test_predictions_by_name(tmp_path: Path, text: str) -> None:
+    (one,) = read_predictions(write(tmp_path / "p.csv", text))
+    assert (one.utterance, one.reference, one.prediction) == ("u1", "sad", "hap")
+
+
+@pytest.mark.parametrize(
+    "missing", ["", "NA", "N/A", "nan", "NaN", "NaT", "None", "null", "<NA>", "-", "?"]
+)
+def test_a_prediction_that_is_missing_is_refused(tmp_path: Path, missing: str) -> None:
+    for row in (f"u1,{missing},sad", f"u1,sad,{missing}", f"{missing},sad,sad"):
+        path = write(tmp_path / "p.csv", f"utterance,reference,prediction\n{row}\n")
+        with pytest.raises(PrivacyEvalError, match="p.csv:2"):
+            read_predictions(path)

@@ -34,7 +34,7 @@ from ...errors import InputWarning, PrivacyEvalError, UsageError, abbreviate, co
 from ...io.csv_text import csv_text
 from ...io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
 from ...io.files import atomic_folder, atomic_path, paths_outside, read_bytes, relative, write_text
-from ...io.names import composed, composed_table, look_alike
+from ...io.names import look_alike
 from ...io.transcripts import read_transcripts
 from ...io.vectors import CONTROL
 from ...metrics.confidence import anticipated_interval
@@ -44,7 +44,14 @@ from ..audit import Recording, look_at
 from ..encoders import EncoderChoice, check_encoders
 from ..xvector import EXTRACTOR_FILES
 from .costs import STATED_FILE, read_costs
-from .speech_folder import SpeechFolder, audio_files, read_speech_folder, refuse
+from .speech_folder import (
+    SpeechFolder,
+    audio_files,
+    composed,
+    composed_table,
+    read_speech_folder,
+    refuse,
+)
 
 #: The protocol and the model folder in the new tree.
 PROTOCOL, MODEL = "protocol.yaml", "exp/models/asv"

@@ -38,13 +38,13 @@ from ...products.freshness import (
     Sources,
     bring_up_to_date,
 )
-from ...protocol.protocol import ANONYMIZED, MEASURED, ORIGINAL, Measure
+from ...protocol.protocol import ANONYMIZED, MEASURED, ORIGINAL, Measure, Protocol, TrialSet
 from ...results.record_files import record_text
 from ...stages.access import VECTORS_NOTE, AsvSystems, Experiment, TreeAccess, owners_of
 from ...stages.asv_scores import vector_folders
 from ...stages.options import MeasureOptions
 from ...stages.records import Recorded, note_of
-from ...tree.conditions import Condition, measure_conditions
+from ...tree.conditions import Condition
 from .recordings import audio_reader
 
 if TYPE_CHECKING:
@@ -632,3 +632,16 @@ def _files(pair: AudioFolders | None) -> dict[str, tuple[int, ...]]:
     paths = sorted({path for reader in readers for path in reader.files(reader.ids).values()})
     status = {str(path): path.stat() for path in paths if path.is_file()}
     return {n: (s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for n, s in status.items()}
+
+
+def measure_conditions(
+    protocol: Protocol, anon_suffix: str, system: str
+) -> Iterator[tuple[Condition, TrialSet]]:
+    """Yield the speech of every trial set that averages are over, original before anonymized."""
+    part = protocol.results_folders[0]
+    weights = protocol.gender_weights
+    for t in (t for t in protocol.trial_sets() if weights.get(t.gender, 1)):
+        for speech, suffix in ((ORIGINAL, ""), (ANONYMIZED, anon_suffix)):
+            place = t.data_set.id, t.split, t.gender
+            name = f"{t.trials_name}{suffix}"
+            yield Condition(system, part.suffix, name, *place, trial=speech), t

@@ -140,8 +140,6 @@ def xvectors(arguments: argparse.Namespace) -> int:
 def _extract_with_kaldi(
     arguments: argparse.Namespace, asv: AsvSystems, attackers: Collection[str]
 ) -> int:
-    from ...stages.asv_scores import missing_vectors
-
     runner = [f"--nj={arguments.nj}", *([f"--cmd={arguments.cmd}"] if arguments.cmd else [])]
     for name, folder in missing_vectors(asv, attackers):
         if asv.protocol.encoder_of(folder, asv.suffixes)[0]:
@@ -150,6 +148,19 @@ def _extract_with_kaldi(
         if code := run_script("local/kaldi_xvectors.sh", *of_set, *runner):
             return code
     return 0
+
+
+def missing_vectors(asv: AsvSystems, attackers: Collection[str] = ()) -> list[tuple[str, str]]:
+    """Return those of `vector_sets` that have no x-vectors."""
+    from ...asv.inputs import vector_file
+    from ...stages.asv_scores import vector_sets
+
+    tree = asv.access.tree
+    return [
+        (name, folder)
+        for name, folder in vector_sets(asv, attackers)
+        if vector_file(tree / folder / f"xvect_{name}") is None
+    ]
 
 
 def recognize(arguments: argparse.Namespace) -> int:

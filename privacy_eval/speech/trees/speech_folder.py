@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...choices import grouped
-from ...errors import PrivacyEvalError, abbreviate, counted, printable, refuse_names
+from ...errors import InputWarning, PrivacyEvalError, abbreviate, counted, printable, refuse_names
 from ...io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
 from ...io.files import opened, read_text
-from ...io.names import composed, composed_table
 from ...io.transcripts import read_transcripts
 from ..audio import SUFFIXES, kind_of_audio
 
@@ -364,3 +365,37 @@ def _said(
         return {}, ("no transcripts: no attacker of the words",)
     without = f"{counted(len(missing), 'utterance')} without transcript: {abbreviate(missing)}"
     return {}, (f"no attacker of the words: {without}",)
+
+
+def composed(names: Iterable[str], where: object) -> dict[str, str]:
+    """Map names to their composed form (NFC); macOS decomposes those of files (NFD).
+
+    Parameters
+    ----------
+    where : object
+        Beginning of messages.
+
+    Raises
+    ------
+    PrivacyEvalError
+        Two names have one form.
+
+    Examples
+    --------
+    >>> composed(["Zoe"], "wav")
+    {'Zoe': 'Zoe'}
+    """
+    form = {name: unicodedata.normalize("NFC", name) for name in sorted(names)}
+    if twice := [n for n, count in Counter(form.values()).items() if count > 1]:
+        text = f"names that differ only in Unicode's form (composed or not): {abbreviate(twice)}"
+        raise PrivacyEvalError(f"{where}: {text}; rename one of each")
+    if changed := [form[name] for name in form if form[name] != name]:
+        text = f"{len(changed)} decomposed names, as of macOS, are read as composed ones"
+        warnings.warn(f"{where}: {text}: {abbreviate(changed)}", InputWarning, stacklevel=2)
+    return form
+
+
+def composed_table(table: Mapping[str, str], where: object) -> dict[str, str]:
+    """Return a table with composed names and values, see `composed`."""
+    form = composed(table, where)
+    return {form[name]: unicodedata.normalize("NFC", value) for name, value in table.items()}

@@ -22,11 +22,9 @@ from typing import Any
 import numpy as np
 
 from ...asv.inputs import KALDI_VECTORS, OTHER_VECTORS, TreeVectors, vector_file
-from ...asv.model_folder import save_vectors
 from ...errors import PrivacyEvalError, describe
 from ...io.arrays import write_torch_vectors
 from ...io.files import Inputs, digest, read_bytes, refuse_symlinks, relative
-from ...io.schema import read_options
 from ...io.vectors import FloatMatrix, Vectors, read_vectors, write_vectors
 from ...products.freshness import (
     Content,
@@ -60,6 +58,8 @@ from ..xvector import (
     Extractor,
     assumed_sizes,
     load_extractor,
+    read_options,
+    save_vectors,
     utterance_vectors,
 )
 from .recordings import audio_reader, encoder_of
