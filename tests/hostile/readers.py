@@ -44,9 +44,8 @@ from support import (
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.compat.zebra import read_tags
-from privacy_eval.editions.importer import extract_system
+from privacy_eval.editions.importer import extract_system, parse_rank
 from privacy_eval.editions.results_txt import import_results_txt, parse_results_txt
-from privacy_eval.editions.summaries import parse_rank
 from privacy_eval.io import text_table
 from privacy_eval.io.arrays import TensorView, read_torch, read_torch_matrix
 from privacy_eval.io.data_dir import (

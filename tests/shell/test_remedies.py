@@ -50,7 +50,7 @@ OF_SOME = {
 #: Modules of verbs that no recipe runs as a stage, or that run before a tree is there.
 OTHERS = {
     *("from_audio.py", "speech_folder.py", "demo_speech.py"),
-    *("new_recipe.py", "options.py"),
+    "options.py",
 }
 
 
