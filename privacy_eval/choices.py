@@ -62,12 +62,6 @@ RATING_COLUMNS = (
 )
 #: Name of original speech in their column of systems.
 ORIGINAL_SYSTEM = "Original"
-#: The lowest and highest rating of the 2020 challenge's listening test.
-SCALE = (1.0, 10.0)
-#: Minimum number of an evaluator's ratings of a metric; fewer are flagged.
-MIN_RATINGS = 10
-#: Minimum agreement of an evaluator with the others; less is flagged.
-MIN_AGREEMENT = 0.1
 
 #: The file of a demo tree that tells what was simulated.
 DEMO_MARKER = "demo_tree.json"

@@ -27,7 +27,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from ..choices import MIN_AGREEMENT, MIN_RATINGS, ORIGINAL_SYSTEM, RATING_METRICS
+from ..choices import ORIGINAL_SYSTEM, RATING_METRICS
 from ..errors import PrivacyEvalError
 from ..metrics import VARIANTS, TrialScores, score_metrics
 from ..metrics.confidence import holm
@@ -37,6 +37,7 @@ from ..metrics.pav import FloatArray
 from ..protocol.protocol import Protocol
 from ..results.measurements import PRESENT, RANKS, Measurements, Row, measured
 from ..version import __version__
+from . import MIN_AGREEMENT, MIN_RATINGS
 from .opinions import mean_opinion, opinion_difference, rating_variances
 from .ratings import Ratings, joint_codes, read_ratings
 

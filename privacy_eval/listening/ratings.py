@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..choices import MISSING, ORIGINAL_SYSTEM, RATING_COLUMNS, RATING_METRICS, SCALE
+from ..choices import MISSING, ORIGINAL_SYSTEM, RATING_COLUMNS, RATING_METRICS
 from ..errors import PrivacyEvalError, abbreviate, printable
 from ..io.csv_text import csv_rows
 from ..io.files import digest, read_text
 from ..io.names import is_printable
+from . import SCALE
 
 #: The column of the ratings in a file of one metric.
 SCORE = "score"

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..choices import FIGURE_FORMATS, MIN_AGREEMENT, MIN_RATINGS, SCALE
+from ..choices import FIGURE_FORMATS
 from ..cli.options import Options, log
 from ..errors import PrivacyEvalError
 from ..io.files import digest, read_bytes, relative
 from ..options import choice, flag, natural, path, value
-from . import FIGURES, RESULTS
+from . import FIGURES, MIN_AGREEMENT, MIN_RATINGS, RESULTS, SCALE
 
 if TYPE_CHECKING:
     from ..numbers.report_data import ReportData
