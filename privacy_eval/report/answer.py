@@ -121,6 +121,11 @@ def shapes(rows: Mapping[str, Sequence[Row]]) -> dict[str, int]:
     return {title: number for number, title in enumerate(titles)}
 
 
+def look_of(number: int) -> str:
+    """Return the classes of an attack's shape and colour: pairs repeat after 64 attacks."""
+    return f"s{number % _SHAPES} c{(number + number // _SHAPES) % _SHAPES}"
+
+
 def lanes(of_system: Sequence[Row], rows: Mapping[str, Sequence[Row]]) -> int:
     """Return how many lines the marks of a system take: one, among many systems."""
     return 1 if len(rows) > _MOST_WIDE else len(of_system)
@@ -169,7 +174,7 @@ def answer_picture(data: ReportData, named: Mapping[str, Mapping[str, str]]) -> 
     legend = [
         tag(
             "li",
-            tag("span", class_=f"mark s{number % _SHAPES}", aria_hidden="true"),
+            tag("span", class_=f"mark {look_of(number)}", aria_hidden="true"),
             title,
             tag("small", _knowledge(title, every, data)),
         )
@@ -220,7 +225,7 @@ def _strip(
             low, high = (min(max(100 * end, 0.0), GUESSING) for end in bounds)
             place = f"left:{2 * low:.4g}%;width:{2 * (high - low):.4g}%;{top}"
             marks.append(tag("i", style=place, class_="ci" + " best" * row["is_best"]))
-        name = f"s{number_of[row['title']] % _SHAPES}" if row["title"] in number_of else "original"
+        name = look_of(number_of[row["title"]]) if row["title"] in number_of else "original"
         beyond = percent(row) > GUESSING
         side = " right" * (percent(row) > GUESSING / 2)
         marks.append(

@@ -206,3 +206,7 @@ def test_ranks_are_those_of_the_ranking_and_of_programs() -> None:
     assert column == {s: str(of_ranking[system_column(s)]) for s in ("one", "two", "three")}
     plain = json.loads(answer.answer_json(data, "T", ()))
     assert {s["system"]: str(s["rank"]) for s in plain["systems"] if s["rank"]} == column
+
+
+def test_no_two_of_many_attacks_look_alike() -> None:
+    assert len({answer.look_of(number) for number in range(64)}) == 64
