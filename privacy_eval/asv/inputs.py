@@ -183,8 +183,8 @@ def load_enrollment(spk2utt: Path | Loaded, enrolls: Path | Loaded | None = None
         members = read_spk2utt(spk2utt)
     if enrolls is None:
         return Enrollment(Path(spk2utt), members)
-    lines = read_list(enrolls, "enrolls").lines
-    listed = {u.decode("utf-8", "backslashreplace"): n for u, n in lines.items()}
+    lines = read_list(enrolls, "enrolls").items()
+    listed = {u.decode("utf-8", "backslashreplace"): n for u, n in lines}
     with_speaker = {u for utterances in members.values() for u in utterances}
     unknown = [u for u in listed if u not in with_speaker]
     if unknown:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..choices import NAMES_2020
 from ..errors import PrivacyEvalError, abbreviate, located
-from ..io.files import Loaded, atomic_path
+from ..io.files import Loaded
 from ..io.vectors import Vectors
 from ..metrics import VARIANTS, Variant, similarity_matrix, similarity_metrics
 from ..metrics.caveats import MIN_RANKED_TARGETS
@@ -273,16 +273,3 @@ def files_2020(similarity: VoiceSimilarity) -> dict[str, bytes]:
     lines = format_metrics(similarity_metrics(similarity), kind="matrices")
     contents += [f"{line}\n".encode() for line in lines]
     return dict(zip(NAMES_2020, contents, strict=True))
-
-
-def write_2020(folder: Path, similarity: VoiceSimilarity) -> None:
-    """Write `files_2020`.
-
-    Parameters
-    ----------
-    folder : Path
-    similarity : VoiceSimilarity
-    """
-    for name, content in files_2020(similarity).items():
-        with atomic_path(folder / name) as temporary:
-            temporary.write_bytes(content)

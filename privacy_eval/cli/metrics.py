@@ -16,7 +16,7 @@ from ..io.score_formats import KEY_FORMATS, SCORE_FORMATS, columns_of_key
 from ..options import choice, flag, number, path, value
 from ..wings import provided
 from .group_options import BY
-from .options import Options, few_replicates, log, plot_file
+from .options import Options, few_replicates, log, plot_file, shown_variants
 
 if TYPE_CHECKING:
     from ..metrics import Evaluation, Metric, Trials, TrialScores, Variant
@@ -412,13 +412,6 @@ def _write_plot(
     plot = score_plot({name: of[variant] for name, of in evaluated.items()})
     file: Path = arguments.plot
     write(Drawing(file.stem, "DET curves and ECE profiles", plot), file.parent, [file.suffix[1:]])
-
-
-def shown_variants(arguments: argparse.Namespace) -> Sequence[Variant]:
-    """Return the variants to print."""
-    from ..metrics import VARIANTS
-
-    return VARIANTS if arguments.variant == "both" else (arguments.variant,)
 
 
 def plain_metrics(

@@ -7,24 +7,16 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..choices import ENCODERS, FIGURE_FORMATS
+from ..choices import ENCODERS, FIGURE_FORMATS, VARIANTS, Variant
 from ..errors import PrivacyEvalError, UsageError, in_job, printable
 from ..io.files import refuse_symlinks_below
 from ..io.schema import to_plain
-from ..options import (
-    choice,
-    described,
-    flag,
-    job,
-    path,
-    positive,
-    value,
-)
+from ..options import choice, described, flag, job, path, positive, value
 from ..stages.options import FOLDERS, MetricOptions
 from ..wings import provided
 
@@ -161,7 +153,7 @@ SHARED: dict[str, dict[str, Any]] = {
         "NAME",
         "of FILE.onnx: wespeaker, sherpa, 3dspeaker, speechbrain, FILE.yaml; default: its metadata",
     ),
-    "--variant": choice(["challenge", "exact", "both"], default="both"),
+    "--variant": choice([*VARIANTS, "both"], default="both"),
     "--format": choice(
         ["text", "csv", "json", "latex", "markdown"],
         "csv: a row per number, rates as fractions; latex: booktabs",
@@ -362,6 +354,11 @@ def print_json(content: object) -> None:
     import json
 
     print(json.dumps(to_plain(content), indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def shown_variants(arguments: argparse.Namespace) -> Sequence[Variant]:
+    """Return the variants to print."""
+    return VARIANTS if arguments.variant == "both" else (arguments.variant,)
 
 
 def plot_file(text: str) -> Path:

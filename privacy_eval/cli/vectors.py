@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..io.files import atomic_path, write_text
+from ..io.files import atomic_path, write_bytes, write_text
 from ..options import path, value
-from .options import Options, log
+from .options import Options, log, shown_variants
 
 if TYPE_CHECKING:
     from ..asv.voice_similarity import SimilarityResult
@@ -60,18 +60,17 @@ _LEAST_PROTECTED = 3
 
 def run_similarity(arguments: argparse.Namespace) -> Found:
     from ..asv.voice_similarity import voice_similarity
-    from ..metrics import VARIANTS, similarity_metrics
+    from ..metrics import similarity_metrics
     from ..report.single_files import Found, number_table
     from .inputs import load_model, load_vectors
 
-    variants = VARIANTS if arguments.variant == "both" else (arguments.variant,)
     measured = voice_similarity(
         load_vectors(arguments, arguments.original),
         load_vectors(arguments, arguments.anonymized),
         arguments.utt2spk,
         backend=arguments.backend,
         model=load_model(arguments),
-        variants=variants,
+        variants=shown_variants(arguments),
         allow_missing=arguments.allow_missing,
     )
     for reason in measured.failed.values():
@@ -104,10 +103,11 @@ def run_similarity(arguments: argparse.Namespace) -> Found:
 def _write_similarity(out: Path, measured: SimilarityResult) -> None:
     import numpy as np
 
-    from ..asv.voice_similarity import write_2020
+    from ..asv.voice_similarity import files_2020
     from ..results.outputs import speakers_csv
 
-    write_2020(out, next(iter(measured.by_variant.values())))
+    for name, content in files_2020(next(iter(measured.by_variant.values()))).items():
+        write_bytes(out / name, content)
     with atomic_path(out / "similarity.npz") as temporary, open(temporary, "wb") as file:
         np.savez(file, **measured.arrays())
     variant = {"variant": measured.speakers_variant}

@@ -19,7 +19,7 @@ from ..choices import LEVEL
 from ..errors import PrivacyEvalError, abbreviate, counted
 from ..io.files import read_text
 from ..io.names import check_name
-from ..io.schema import Entry, from_plain
+from ..io.schema import from_plain
 from ..io.yaml_text import parse_yaml
 from ..metrics import CAVEATS, METRICS, Caveat, describe, withholding_caveat
 from ..metrics.caveats import INCOMPLETE
@@ -151,9 +151,9 @@ class Rule:
     each: str = ""
     require: tuple[str, ...] = ()
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    at_least: Annotated[float | None, Entry("at-least")] = None
-    at_most: Annotated[float | None, Entry("at-most")] = None
-    suspect_above: Annotated[float | None, Entry("suspect-above")] = None
+    at_least: Annotated[float | None, "at-least"] = None
+    at_most: Annotated[float | None, "at-most"] = None
+    suspect_above: Annotated[float | None, "suspect-above"] = None
     interval: Literal["required", "optional"] = "required"
 
     def check(self, where: str) -> None:

@@ -30,7 +30,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError, abbreviate, library, refuse_names
-from .files import Loaded, atomic_path, max_unpacked_bytes, read_bytes, write_text
+from .files import Loaded, max_unpacked_bytes, read_bytes, write_bytes, write_text
 from .text_table import numbered, read_columns
 from .vector_digest import MAX_DIMENSION
 
@@ -680,6 +680,5 @@ def write_torch_vectors(path: Path, ids: Sequence[str], matrix: NDArray[np.float
     with zipfile.ZipFile(content, "w") as file:
         for name, data in {**entries, "version": b"3\n"}.items():
             file.writestr(zipfile.ZipInfo(f"{path.stem}/{name}"), data)  # of no date
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(content.getvalue())
+    write_bytes(path, content.getvalue())
     write_text(path.with_name("id2idx"), "".join(f"{u} {row}\n" for row, u in enumerate(ids)))

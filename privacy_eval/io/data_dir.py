@@ -30,6 +30,8 @@ LISTS = {"enrolls": 0, "trials": 1}
 
 #: The lines of a file by their first field, in the file's order.
 Table = Mapping[bytes, bytes]
+#: Files of a data folder to be written, and warnings: files and lines that are missing.
+NewDataDir = tuple[Mapping[str, bytes], tuple[str, ...]]
 
 #: Patterns of the columns of tables with a header, by what messages call them.
 _COLUMNS = {
@@ -47,21 +49,6 @@ SPEAKER_GENDERS = ("f", "m")
 
 
 @dataclass(frozen=True)
-class UtteranceList:
-    """Utterances of a list.
-
-    Attributes
-    ----------
-    lines : mapping of bytes to int
-        Utterance to the first line of the file, from 1, that names it.
-    """
-
-    path: Path
-    content: bytes
-    lines: Mapping[bytes, int]
-
-
-@dataclass(frozen=True)
 class DataDir:
     """Content of a data folder.
 
@@ -76,20 +63,6 @@ class DataDir:
     path: Path
     tables: Mapping[str, Table]
     lists: Mapping[str, bytes]
-
-
-@dataclass(frozen=True)
-class NewDataDir:
-    """Contents of a data folder to be written.
-
-    Attributes
-    ----------
-    notes : tuple of str
-        Warnings: files and lines that are missing.
-    """
-
-    files: Mapping[str, bytes]
-    notes: tuple[str, ...]
 
 
 def read_utt2spk(path: Path | Loaded) -> dict[str, str]:
@@ -246,13 +219,18 @@ def _read_unique(path: Path | Loaded, key: str, value: str) -> list[tuple[int, s
     return rows
 
 
-def read_list(path: Path | Loaded, kind: str) -> UtteranceList:
+def read_list(path: Path | Loaded, kind: str) -> dict[bytes, int]:
     """Read a list of utterances or of trials.
 
     Parameters
     ----------
     kind : {"enrolls", "trials"}
         Utterances are the first field of a line, or the second of three.
+
+    Returns
+    -------
+    dict of bytes to int
+        Utterance to the first line of the file, from 1, that names it.
 
     Raises
     ------
@@ -273,7 +251,7 @@ def read_list(path: Path | Loaded, kind: str) -> UtteranceList:
             lines.setdefault(fields[LISTS[kind]], number)
     if not lines:
         raise PrivacyEvalError(f"{path}: empty file, expected a list of {kind}")
-    return UtteranceList(Path(path), content, lines)
+    return lines
 
 
 def read_data_dir(folder: Path, load: Callable[[Path], Loaded] = load) -> DataDir:
@@ -299,8 +277,16 @@ def read_data_dir(folder: Path, load: Callable[[Path], Loaded] = load) -> DataDi
     return DataDir(folder, tables, lists)
 
 
-def subset_data_dir(source: DataDir, selection: UtteranceList) -> NewDataDir:
+def subset_data_dir(source: DataDir, selection: Loaded, kind: str) -> NewDataDir:
     """Select the lines of a data folder that belong to the utterances of a list.
+
+    Parameters
+    ----------
+    source : DataDir
+    selection : Loaded
+        The list, which becomes a file of the new folder.
+    kind : {"enrolls", "trials"}
+        See `read_list`.
 
     Returns
     -------
@@ -310,18 +296,18 @@ def subset_data_dir(source: DataDir, selection: UtteranceList) -> NewDataDir:
     Raises
     ------
     PrivacyEvalError
-        How many utterances the folder does not have, the first five, and the line of the list;
-        an utterance without recording or segment, a speaker without gender.
+        As `read_list`; how many utterances the folder does not have, the first five, and the line
+        of the list; an utterance without recording or segment, a speaker without gender.
     """
-    utterances = source.tables["utt2spk"]
-    missing = [u for u in selection.lines if u not in utterances]
+    utterances, lines = source.tables["utt2spk"], read_list(selection, kind)
+    missing = [u for u in lines if u not in utterances]
     if missing:
         raise PrivacyEvalError(
-            f"{selection.path}:{selection.lines[missing[0]]}: "
+            f"{selection}:{lines[missing[0]]}: "
             f"not in {source.path / 'utt2spk'}: {_abbreviate_count(missing, 'utterance')}"
         )
     selected = {
-        name: {u: line for u, line in table.items() if u in selection.lines}
+        name: {u: line for u, line in table.items() if u in lines}
         for name, table in source.tables.items()
         if name in ("utt2spk", "segments")
     }
@@ -330,7 +316,8 @@ def subset_data_dir(source: DataDir, selection: UtteranceList) -> NewDataDir:
         name: {k: line for k, line in table.items() if k in keys[_line_key(name, keys)]}
         for name, table in source.tables.items()
     }
-    return NewDataDir(_files(tables), _check(tables, lambda name: str(source.path / name)))
+    files = {**_files(tables), kind: selection.content}
+    return files, _check(tables, lambda name: str(source.path / name))
 
 
 def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
@@ -371,7 +358,7 @@ def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
             )
     combined = sources[0].path.parent / " + ".join(s.path.name for s in sources)
     files = {**_files(tables), **lists}
-    return NewDataDir(files, (*notes, *_check(tables, lambda name: f"{combined}: {name}")))
+    return files, (*notes, *_check(tables, lambda name: f"{combined}: {name}"))
 
 
 def write_data_dir(target: Path, files: Mapping[str, bytes]) -> None:

@@ -642,8 +642,13 @@ def relative(path: Path, tree: Path) -> str:
 
 def write_text(path: Path, text: str, *, mode: int = 0o666) -> None:
     """Write a UTF-8 file atomically."""
+    write_bytes(path, text.encode(), mode=mode)
+
+
+def write_bytes(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Write a file atomically."""
     with atomic_path(path, mode) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        temporary.write_bytes(content)
 
 
 def _umask() -> int:

@@ -3,7 +3,8 @@
 
 Every entry must be there with the type its field says, and no other; the message
 of the error says where. Infinite numbers are the strings "inf" and "-inf". The entries
-of a field annotated as `INLINED` are merged into those of its owner.
+of a field annotated as `INLINED` are merged into those of its owner; `Annotated[type, "name"]` is
+an entry whose name differs from its field's.
 """
 
 from __future__ import annotations
@@ -49,13 +50,6 @@ SPARSE = "sparse"
 #: Limit for the values of a file: each takes far more memory than its text. A hundred systems
 #: have some three million.
 MAX_VALUES = 10_000_000
-
-
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """`Annotated[type, Entry("name")]`: an entry whose name differs from its field's."""
-
-    name: str
 
 
 def from_plain(kind: type[T], value: object, where: str) -> T:
@@ -185,7 +179,7 @@ def _fields(kind: type) -> tuple[_Field, ...]:
     fields = []
     for f in dataclasses.fields(kind):
         metadata = getattr(annotated[f.name], "__metadata__", ())
-        entry = next((item.name for item in metadata if isinstance(item, Entry)), f.name)
+        entry = next((name for name in metadata if name not in (INLINED, SPARSE)), f.name)
         required = f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
         inlined, sparse = INLINED in metadata, SPARSE in metadata
         fields.append(_Field(f.name, entry, hints[f.name], inlined, required, not f.init, sparse))

@@ -43,6 +43,7 @@ from .files import (
     read_bytes,
     reading,
     unpacked,
+    write_bytes,
 )
 from .names import MAX_FIELD_BYTES, decode_id, decode_text
 from .text_table import is_number
@@ -660,8 +661,7 @@ def write_vector(path: Path, array: FloatArray) -> None:
         Values that are not finite as float32; cannot be written.
     """
     values = float32_to_write(path, array, 1)
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(b" [ " + b"%.7g " * values.size % tuple(values.tolist()) + b"]\n")
+    write_bytes(path, b" [ " + b"%.7g " * values.size % tuple(values.tolist()) + b"]\n")
 
 
 def write_matrix(path: Path, array: FloatArray) -> None:
@@ -677,8 +677,7 @@ def write_matrix(path: Path, array: FloatArray) -> None:
         As `write_vector`.
     """
     values = float32_to_write(path, array, 2)
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(b"\0B" + binary_array(values))
+    write_bytes(path, b"\0B" + binary_array(values))
 
 
 class ObjectFile:
@@ -1185,8 +1184,7 @@ def write_plda(path: Path, plda: Plda) -> None:
     """
     parts = [np.asarray(part, dtype=np.float64) for part in (plda.mean, plda.transform, plda.psi)]
     _check_consistency(f"{path}: not written", *parts)
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(b"\0B" + _BEGIN + b"".join(map(binary_array, parts)) + _END)
+    write_bytes(path, b"\0B" + _BEGIN + b"".join(map(binary_array, parts)) + _END)
 
 
 def _expect(file: ObjectFile, tag: bytes, is_binary: bool) -> None:

@@ -212,7 +212,7 @@ def _only_in(
 
 
 def _enrolls(path: Path) -> Set[bytes]:
-    return read_list(path, "enrolls").lines.keys()
+    return read_list(path, "enrolls").keys()
 
 
 def _lines(path: Path) -> Set[bytes]:

@@ -46,7 +46,6 @@ from ..errors import (
 from ..io.files import (
     GZIP_MAGIC,
     Inputs,
-    atomic_path,
     digest,
     locked_folder,
     max_unpacked_bytes,
@@ -54,6 +53,7 @@ from ..io.files import (
     refuse_symlinks,
     relative,
     sweep,
+    write_bytes,
     write_text,
 )
 from ..io.schema import from_plain, load_json, to_plain
@@ -465,8 +465,7 @@ class Product:
             self.files[-1].unlink(missing_ok=True)  # without it the product is incomplete
         write_text(self.note, replace(made_of, replaces=replaced).text())
         for path, data in content.files.items():
-            with atomic_path(path) as temporary:
-                temporary.write_bytes(data)
+            write_bytes(path, data)
         for name in replaced.keys() - files.keys():
             (folder / name).unlink(missing_ok=True)
         write_text(self.note, made_of.text())

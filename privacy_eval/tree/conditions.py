@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..io.schema import SPARSE, Entry
+from ..io.schema import SPARSE
 from ..protocol.protocol import (
     ANONYMIZED,
     CHALLENGE_ATTACKERS,
@@ -49,7 +49,7 @@ class Condition:
 
     system: str
     results_folder: str
-    name: Annotated[str, Entry("condition")]
+    name: Annotated[str, "condition"]
     data_set: Annotated[str, SPARSE] = ""
     split: Annotated[str, SPARSE] = ""
     gender: Annotated[str, SPARSE] = ""

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.data_dir import (
-    UtteranceList,
     combine_data_dirs,
     read_data_dir,
     read_spk2gender,
@@ -19,7 +18,7 @@ from privacy_eval.io.data_dir import (
     subset_data_dir,
     write_data_dir,
 )
-from privacy_eval.io.files import sweep
+from privacy_eval.io.files import Loaded, sweep
 
 
 @pytest.mark.parametrize(
@@ -129,11 +128,11 @@ def test_subset_agrees_with_filter(
     utterances = [line.split()[0] for line in files["utt2spk"]]
     wanted = data.draw(st.lists(st.sampled_from(utterances), min_size=1))
     source = read_data_dir(put(folder / "source", files))
-    lines = {u.encode(): n for n, u in enumerate(wanted, start=1)}
-    new = subset_data_dir(source, UtteranceList(folder / "list", b"", lines))
-    assert as_lines(dict(new.files)) == slow_subset(files, wanted)
+    content = "".join(f"{u}\n" for u in wanted).encode()
+    new, notes = subset_data_dir(source, Loaded(folder / "list", content), "enrolls")
+    assert as_lines(dict(new)) == {**slow_subset(files, wanted), "enrolls": wanted}
     with_vad = {line.split()[0] for line in files["vad.scp"]}
-    assert len(new.notes) == (0 if set(wanted) <= with_vad else 1)
+    assert len(notes) == (0 if set(wanted) <= with_vad else 1)
 
 
 @given(st.lists(folders(), min_size=1, max_size=3))
@@ -143,11 +142,11 @@ def test_combination_agrees_with_set_union(folder: Path, parts: list[dict[str, l
         with pytest.raises(PrivacyEvalError, match="has no segments file"):
             combine_data_dirs(sources)
         return
-    new = combine_data_dirs(sources)
+    new, _ = combine_data_dirs(sources)
     names = set.intersection(*(set(files) for files in parts))
     expected = {name: sorted({line for files in parts for line in files[name]}) for name in names}
     expected["spk2utt"] = slow_spk2utt(expected["utt2spk"])
-    assert as_lines(dict(new.files)) == expected
+    assert as_lines(dict(new)) == expected
 
 
 def test_failed_replacement_keeps_old_folder(

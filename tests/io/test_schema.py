@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io import schema
-from privacy_eval.io.schema import INLINED, Entry, from_plain, to_plain
+from privacy_eval.io.schema import INLINED, from_plain, to_plain
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def test_nested_value_is_truncated_before_formatting() -> None:
 
 @dataclass(frozen=True)
 class Inner:
-    name: Annotated[str, Entry("title")]
+    name: Annotated[str, "title"]
     count: int
 
 

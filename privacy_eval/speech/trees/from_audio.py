@@ -33,7 +33,7 @@ from ...choices import ENCODERS, GENDERS, LEAST_FOLDS, LEAST_SPEAKERS, SPECTRUM,
 from ...errors import InputWarning, PrivacyEvalError, UsageError, abbreviate, counted, printable
 from ...io.csv_text import csv_text
 from ...io.data_dir import SPEAKER_GENDERS, read_spk2gender, read_utt2spk
-from ...io.files import atomic_folder, atomic_path, paths_outside, read_bytes, relative, write_text
+from ...io.files import atomic_folder, paths_outside, read_bytes, relative, write_bytes, write_text
 from ...io.names import look_alike
 from ...io.transcripts import read_transcripts
 from ...io.vectors import CONTROL
@@ -683,8 +683,7 @@ def _write(tree: Path, files: Mapping[str, bytes], source: AudioFolders) -> bool
     (tree / models).mkdir(parents=True, exist_ok=True)  # a run without one says what is missing
     for name in files:
         if name not in present:
-            with atomic_path(tree / name) as temporary:
-                temporary.write_bytes(files[name])
+            write_bytes(tree / name, files[name])
     return len(present) < len(files)
 
 
