@@ -84,7 +84,6 @@ MODULES = {
     "shells": "check-options completion",
 }
 MODULE_OF = {verb: module for module, verbs in MODULES.items() for verb in verbs.split()}
-VERBS = [name for name in PURPOSES if name in MODULE_OF or name == "stage"]
 
 
 def groups() -> dict[str, dict[str, str]]:

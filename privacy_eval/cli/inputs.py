@@ -183,11 +183,11 @@ def log_unsigned(out: Path, names: Sequence[str]) -> None:
         )
 
 
-def report_sources(arguments: argparse.Namespace, *, needed: bool = False) -> ReportSources:
-    """Return the results to show; raise an error if there are none and they are needed."""
+def report_sources(arguments: argparse.Namespace) -> ReportSources:
+    """Return the results to show; raise an error if there are none."""
     from ..numbers.report_sources import ReportSources
 
-    if needed and not arguments.results and not arguments.published:
+    if not arguments.results and not arguments.published:
         raise PrivacyEvalError("nothing to show: neither --results nor --published is given")
     return ReportSources(
         tuple(arguments.results or ()),

@@ -96,7 +96,7 @@ def run_tables(arguments: argparse.Namespace) -> int:
     from ..report.tables_and_report import tables_product
     from .inputs import report_sources, write_products
 
-    sources = report_sources(arguments, needed=True)
+    sources = report_sources(arguments)
     sources = replace(sources, rank_by=arguments.rank_by, attack_model=arguments.attack_model)
     style = arguments.table_style
     if arguments.out is not None and arguments.format is not None:
@@ -134,7 +134,7 @@ def run_figures(arguments: argparse.Namespace) -> int:
     from ..report.figures import all_figures, figures_source, write_figures
     from .inputs import log_notes, report_sources, run_settings
 
-    sources = report_sources(arguments, needed=True)
+    sources = report_sources(arguments)
     options = {
         "conventional": arguments.conventional,
         "whiskers": arguments.whiskers,
@@ -177,7 +177,7 @@ def run_report(arguments: argparse.Namespace) -> int:
     elif arguments.listening:
         log(f"privacy-eval: {arguments.listening}: left out: the wing listening is not installed")
     product = report_product(
-        report_sources(arguments, needed=True),
+        report_sources(arguments),
         arguments.out,
         figures=arguments.figures,
         insert=insert,

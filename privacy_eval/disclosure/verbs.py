@@ -109,7 +109,7 @@ def write_statement(arguments: argparse.Namespace) -> int:
     if arguments.out.suffix not in (".html", ".md"):
         raise UsageError(f"--out: {arguments.out}: expected a name that ends in .html or .md")
     evidence = [one for file in arguments.evidence for one in read_evidence(file)]
-    data = read_report_data(report_sources(arguments, needed=True))
+    data = read_report_data(report_sources(arguments))
     data = Publication(public=True).data(data, keep_key=False)  # it names nobody
     systems = len(data.results.systems)
     if not 1 <= systems <= statement.MOST_SYSTEMS:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..choices import grouped, missing_among
@@ -30,6 +29,8 @@ LISTS = {"enrolls": 0, "trials": 1}
 
 #: The lines of a file by their first field, in the file's order.
 Table = Mapping[bytes, bytes]
+#: Reads a file.
+Load = Callable[[Path], Loaded]
 #: Files of a data folder to be written, and warnings: files and lines that are missing.
 NewDataDir = tuple[Mapping[str, bytes], tuple[str, ...]]
 
@@ -46,23 +47,6 @@ _MOST_BYTES_SHOWN = 80
 
 #: Genders of speakers in `spk2gender`; sets may have others, such as mixed ones.
 SPEAKER_GENDERS = ("f", "m")
-
-
-@dataclass(frozen=True)
-class DataDir:
-    """Content of a data folder.
-
-    Attributes
-    ----------
-    tables : mapping of str to Table
-        Known files that are present, by name.
-    lists : mapping of str to bytes
-        Contents of the lists that are present, by name.
-    """
-
-    path: Path
-    tables: Mapping[str, Table]
-    lists: Mapping[str, bytes]
 
 
 def read_utt2spk(path: Path | Loaded) -> dict[str, str]:
@@ -254,39 +238,27 @@ def read_list(path: Path | Loaded, kind: str) -> dict[bytes, int]:
     return lines
 
 
-def read_data_dir(folder: Path, load: Callable[[Path], Loaded] = load) -> DataDir:
-    """Read the known files of a data folder.
-
-    Parameters
-    ----------
-    load : callable
-        Reads a file.
-
-    Raises
-    ------
-    PrivacyEvalError
-        With file and line: a line of utt2spk or segments with too few fields, a duplicate key.
-        No utt2spk.
-    """
-    tables = {
+def _read_tables(folder: Path, load: Load) -> dict[str, Table]:
+    """Read the known files of a data folder but for lists, by name."""
+    return {
         name: _read_table(load(folder / name))
         for name in _ALL_FILES
         if name == "utt2spk" or (folder / name).is_file()
     }
-    lists = {name: load(folder / name).content for name in LISTS if (folder / name).is_file()}
-    return DataDir(folder, tables, lists)
 
 
-def subset_data_dir(source: DataDir, selection: Loaded, kind: str) -> NewDataDir:
+def subset_data_dir(folder: Path, selection: Loaded, kind: str, load: Load = load) -> NewDataDir:
     """Select the lines of a data folder that belong to the utterances of a list.
 
     Parameters
     ----------
-    source : DataDir
+    folder : Path
     selection : Loaded
         The list, which becomes a file of the new folder.
     kind : {"enrolls", "trials"}
         See `read_list`.
+    load : callable
+        Reads a file.
 
     Returns
     -------
@@ -296,32 +268,39 @@ def subset_data_dir(source: DataDir, selection: Loaded, kind: str) -> NewDataDir
     Raises
     ------
     PrivacyEvalError
-        As `read_list`; how many utterances the folder does not have, the first five, and the line
-        of the list; an utterance without recording or segment, a speaker without gender.
+        As `read_list`; with file and line: a line of utt2spk or segments with too few fields, a
+        duplicate key; no utt2spk; how many utterances the folder does not have, the first five, and
+        the line of the list; an utterance without recording or segment, a speaker without gender.
     """
-    utterances, lines = source.tables["utt2spk"], read_list(selection, kind)
-    missing = [u for u in lines if u not in utterances]
+    source, lines = _read_tables(folder, load), read_list(selection, kind)
+    missing = [u for u in lines if u not in source["utt2spk"]]
     if missing:
         raise PrivacyEvalError(
             f"{selection}:{lines[missing[0]]}: "
-            f"not in {source.path / 'utt2spk'}: {_abbreviate_count(missing, 'utterance')}"
+            f"not in {folder / 'utt2spk'}: {_abbreviate_count(missing, 'utterance')}"
         )
     selected = {
         name: {u: line for u, line in table.items() if u in lines}
-        for name, table in source.tables.items()
+        for name, table in source.items()
         if name in ("utt2spk", "segments")
     }
     keys = _keys(selected)
     tables = {
         name: {k: line for k, line in table.items() if k in keys[_line_key(name, keys)]}
-        for name, table in source.tables.items()
+        for name, table in source.items()
     }
     files = {**_files(tables), kind: selection.content}
-    return files, _check(tables, lambda name: str(source.path / name))
+    return files, _check(tables, lambda name: str(folder / name))
 
 
-def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
+def combine_data_dirs(folders: Sequence[Path], load: Load = load) -> NewDataDir:
     """Combine data folders.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+    load : callable
+        Reads a file.
 
     Returns
     -------
@@ -332,31 +311,33 @@ def combine_data_dirs(sources: Sequence[DataDir]) -> NewDataDir:
     Raises
     ------
     PrivacyEvalError
-        Different lines for one key, naming both files; segments in some of the folders only; a
-        recording, segment or gender that is missing.
+        A malformed file, as of `subset_data_dir`; different lines for one key, naming both files;
+        segments in some of the folders only; a recording, segment or gender that is missing.
     """
+    sources = {folder: _read_tables(folder, load) for folder in folders}
     tables: dict[str, Table] = {}
     lists: dict[str, bytes] = {}
     notes: list[str] = []
     for name in (*_ALL_FILES, *LISTS):
-        having = [s for s in sources if name in s.tables or name in s.lists]
-        if len(having) == len(sources) and name in LISTS:
-            lists[name] = _union_of_lists(name, sources)
-        elif len(having) == len(sources):
-            union = _union(name, sources)
+        is_list = name in LISTS
+        having = [f for f in folders if ((f / name).is_file() if is_list else name in sources[f])]
+        if len(having) == len(folders) and is_list:
+            lists[name] = _union_of_lists([load(folder / name) for folder in folders])
+        elif len(having) == len(folders):
+            union = _union({folder / name: of[name] for folder, of in sources.items()})
             tables[name] = {key: union[key] for key in sorted(union)}
         elif having and name == "segments":
-            without = next(s for s in sources if name not in s.tables)
+            without = next(f for f in folders if f not in having)
             raise PrivacyEvalError(
-                f"{having[0].path / name}: {without.path} has no segments file to combine it with"
+                f"{having[0] / name}: {without} has no segments file to combine it with"
             )
         elif having:
-            present = ", ".join(s.path.name for s in having)
-            missing = ", ".join(s.path.name for s in sources if s not in having)
+            present = ", ".join(f.name for f in having)
+            missing = ", ".join(f.name for f in folders if f not in having)
             notes.append(
                 f"has no {name}: missing in {missing}, but in {present}: restore it, run again"
             )
-    combined = sources[0].path.parent / " + ".join(s.path.name for s in sources)
+    combined = folders[0].parent / " + ".join(f.name for f in folders)
     files = {**_files(tables), **lists}
     return files, (*notes, *_check(tables, lambda name: f"{combined}: {name}"))
 
@@ -437,36 +418,35 @@ def _check(tables: Mapping[str, Table], source: Callable[[str], str]) -> tuple[s
     return tuple(notes)
 
 
-def _union(name: str, sources: Sequence[DataDir]) -> dict[bytes, bytes]:
+def _union(tables: Mapping[Path, Table]) -> dict[bytes, bytes]:
     """Return the lines of a file in all folders."""
     union: dict[bytes, bytes] = {}
-    origin: dict[bytes, DataDir] = {}
-    for source in sources:
-        for key, line in source.tables[name].items():
+    origin: dict[bytes, Path] = {}
+    for path, table in tables.items():
+        for key, line in table.items():
             if union.setdefault(key, line) != line:
                 raise PrivacyEvalError(
-                    f"{source.path / name}: another line for {_quote(key)} than in "
-                    f"{origin[key].path / name}: {_quote(line)}, not {_quote(union[key])}"
+                    f"{path}: another line for {_quote(key)} than in {origin[key]}: "
+                    f"{_quote(line)}, not {_quote(union[key])}"
                 )
-            origin.setdefault(key, source)
+            origin.setdefault(key, path)
     return union
 
 
-def _union_of_lists(name: str, sources: Sequence[DataDir]) -> bytes:
+def _union_of_lists(files: Iterable[Loaded]) -> bytes:
     """Return the lines of a list in all folders, in order, each once."""
     lines: dict[tuple[bytes, ...], bytes] = {}
-    labels: dict[tuple[bytes, ...], tuple[Path, tuple[bytes, ...]]] = {}
-    for source in sources:
-        path = source.path / name
-        for number, line in enumerate(source.lists[name].split(b"\n"), start=1):
+    labels: dict[tuple[bytes, ...], tuple[Loaded, tuple[bytes, ...]]] = {}
+    for file in files:
+        for number, line in enumerate(file.content.split(b"\n"), start=1):
             fields = tuple(line.split())
             if not fields:
                 continue
             lines.setdefault(fields, line)
-            first, label = labels.setdefault(fields[:2], (path, fields[2:]))
+            first, label = labels.setdefault(fields[:2], (file, fields[2:]))
             if label != fields[2:]:
                 raise PrivacyEvalError(
-                    f"{path}:{number}: another label than in {first}: {_quote(line)}"
+                    f"{file}:{number}: another label than in {first}: {_quote(line)}"
                 )
     return b"".join(b"%s\n" % line for line in lines.values())
 

@@ -340,7 +340,8 @@ def _open_within(path: Path, roots: Sequence[Path]) -> io.FileIO:
         with contextlib.suppress(OSError):
             real = os.path.realpath(path)
             if os.path.samestat(os.lstat(real), os.fstat(file.fileno())):
-                check_real_path(real, roots)
+                if not _is_below_any(real, roots):
+                    raise PrivacyEvalError(outside_message(Path(real)))
                 return file
         file.close()  # exchanged in the meantime
     raise PrivacyEvalError(f"{path}: changed while it was opened")
@@ -735,12 +736,6 @@ def check_inside(paths: Iterable[Path | None], roots: Iterable[Path], where: str
     """
     for path in paths_outside(paths, roots):
         raise PrivacyEvalError(where + outside_message(path))
-
-
-def check_real_path(real: str, roots: Iterable[Path]) -> None:
-    """As `check_inside`, of a path whose links are resolved."""
-    if not _is_below_any(real, roots):
-        raise PrivacyEvalError(outside_message(Path(real)))
 
 
 def outside_message(path: Path) -> str:

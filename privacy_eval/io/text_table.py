@@ -82,11 +82,14 @@ class Column:
         All bytes of the file, padded by more than the longest field.
     start, size : int arrays, shape (rows,)
         Where each field begins and how many bytes it has.
+    row_starts : int array, shape (rows of the file,), optional
+        Of a table without lines: where each row begins in `data`.
     """
 
     data: ByteArray
     start: IndexArray
     size: IndexArray
+    row_starts: IndexArray | None = None
 
     def __len__(self) -> int:
         return int(self.start.size)
@@ -109,13 +112,17 @@ class Column:
         return replace(self, start=self.start[rows], size=self.size[rows])
 
     def line(self, row: int) -> int:
-        """Return the number, from 1, of the line of the file that holds a row."""
+        """Return the number, from 1, of the line, or row, of the file that holds a row."""
+        if self.row_starts is not None:
+            return int(np.searchsorted(self.row_starts, self.start[row])) + 1
         before = self.data[: int(self.start[row])]
         return int(np.count_nonzero(before == _NEWLINE)) + 1
 
     @property
     def lines(self) -> tuple[int, IndexArray | None]:
         """Number of lines, and the number of each row's, from 1; None if each has a row."""
+        if self.row_starts is not None:
+            return len(self), None
         is_end = self.data == _NEWLINE
         n = int(np.count_nonzero(is_end))
         if n == len(self):
@@ -505,30 +512,8 @@ def _describe(fields: tuple[str, ...]) -> str:
     return " ".join(f"<{name}>" for name in fields)
 
 
-@dataclass(frozen=True)
-class TextColumn(Column):
-    """Texts of a table whose lines are its rows.
-
-    Attributes
-    ----------
-    row_starts : int array, shape (rows of the file,)
-        Where each row begins in `data`.
-    """
-
-    row_starts: IndexArray
-
-    def line(self, row: int) -> int:
-        """Return the row of the file, from 1."""
-        return int(np.searchsorted(self.row_starts, self.start[row])) + 1
-
-    @property
-    def lines(self) -> tuple[int, None]:
-        """Number of rows; each is a line."""
-        return len(self), None
-
-
-@dataclass(frozen=True)
-class NumberColumn(TextColumn):
+@dataclass(frozen=True, kw_only=True)
+class NumberColumn(Column):
     """Numbers, whose texts are only made for messages.
 
     Attributes
@@ -542,7 +527,7 @@ class NumberColumn(TextColumn):
     @classmethod
     def of(cls, values: NDArray[Any]) -> NumberColumn:
         """Make a column of an array."""
-        return cls(np.empty(0, dtype=np.uint8), _EMPTY, _EMPTY, _EMPTY, values)
+        return cls(np.empty(0, dtype=np.uint8), _EMPTY, _EMPTY, _EMPTY, values=values)
 
     def __len__(self) -> int:
         return int(self.values.size)
@@ -696,7 +681,7 @@ def _column(cells: pa.ChunkedArray, field: str, name: str, path: Path) -> Column
     content[bounds[-1] :] = 0
     if data is not None:
         content[: bounds[-1]] = np.frombuffer(data, dtype=np.uint8)[: bounds[-1]]
-    column = TextColumn(content, bounds[:-1], np.diff(bounds), bounds[:-1])
+    column = Column(content, bounds[:-1], np.diff(bounds), bounds[:-1])
     if field in COLUMNS:
         check_words(column, name, path)
     return column

@@ -21,7 +21,6 @@ from ..io.data_dir import (
     UTTERANCE_FILES,
     NewDataDir,
     combine_data_dirs,
-    read_data_dir,
     subset_data_dir,
     write_data_dir,
 )
@@ -62,10 +61,10 @@ class _Recipe:
         return [path for path in (*files, self.wanted) if path is not None and path.is_file()]
 
     def contents(self, inputs: Inputs) -> NewDataDir:
-        sources = [read_data_dir(source, inputs.load) for source in self.sources]
         if self.wanted is None or self.list_as is None:
-            return combine_data_dirs(sources)
-        return subset_data_dir(sources[0], inputs.load(self.wanted), self.list_as)
+            return combine_data_dirs(self.sources, inputs.load)
+        wanted = inputs.load(self.wanted)
+        return subset_data_dir(self.sources[0], wanted, self.list_as, inputs.load)
 
 
 def make_subsets(

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from privacy_eval import PrivacyEvalError
 from privacy_eval.io.data_dir import (
     combine_data_dirs,
-    read_data_dir,
     read_spk2gender,
     read_utt2spk,
     subset_data_dir,
@@ -127,7 +126,7 @@ def test_subset_agrees_with_filter(
 ) -> None:
     utterances = [line.split()[0] for line in files["utt2spk"]]
     wanted = data.draw(st.lists(st.sampled_from(utterances), min_size=1))
-    source = read_data_dir(put(folder / "source", files))
+    source = put(folder / "source", files)
     content = "".join(f"{u}\n" for u in wanted).encode()
     new, notes = subset_data_dir(source, Loaded(folder / "list", content), "enrolls")
     assert as_lines(dict(new)) == {**slow_subset(files, wanted), "enrolls": wanted}
@@ -137,7 +136,7 @@ def test_subset_agrees_with_filter(
 
 @given(st.lists(folders(), min_size=1, max_size=3))
 def test_combination_agrees_with_set_union(folder: Path, parts: list[dict[str, list[str]]]) -> None:
-    sources = [read_data_dir(put(folder / f"p{n}", files)) for n, files in enumerate(parts)]
+    sources = [put(folder / f"p{n}", files) for n, files in enumerate(parts)]
     if len({"segments" in files for files in parts}) == 2:
         with pytest.raises(PrivacyEvalError, match="has no segments file"):
             combine_data_dirs(sources)
