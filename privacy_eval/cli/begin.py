@@ -129,37 +129,31 @@ def run_selftest(arguments: argparse.Namespace) -> int:
     from .selftest import run_selftest, summary, versions
 
     cases = run_selftest()
-    failed = [case for case in cases if not case.passed]
-    rows = [_plain(case) for case in cases]
-    plain = {"passed": len(cases) - len(failed), "failed": len(failed), "cases": rows}
+    failed = [case for case in cases if not case["passed"]]
+    plain = {"passed": len(cases) - len(failed), "failed": len(failed), "cases": cases}
     plain |= {"versions": versions(), "summary": summary(cases)}
     notes = ["digits: the fewest decimals that agree, or significant digits of values above 1"]
     for case in failed:
-        reason = case.error or f"{case.digits} digits agree, {case.needed} are needed"
-        notes.append(f"failed: {case.name} ({case.tool}): {reason}")
+        reason = case.get("error", "{digits} digits agree, {needed} are needed".format(**case))
+        notes.append("failed: {name} ({tool}): ".format(**case) + reason)
     notes.append(f"to paste into an issue: {summary(cases)}")
     table = text_table("selftest", "Agreement with other programs", {"": _by_tool(cases)}, notes)
-    print_found(Found(plain, rows, [table]), arguments.format)
+    print_found(Found(plain, cases, [table]), arguments.format)
     return 1 if failed else 0
-
-
-def _plain(case: Case) -> dict[str, object]:
-    values = {"name": case.name, "tool": case.tool, "digits": case.digits, "needed": case.needed}
-    return {**values, "passed": case.passed, **({"error": case.error} if case.error else {})}
 
 
 def _by_tool(cases: list[Case]) -> list[dict[str, str]]:
     """Format a row for each tool and quantity, with the fewest digits of all its data."""
 
     def tool_and_quantity(case: Case) -> tuple[str, str]:
-        return case.tool, case.name.split(": ")[-1]
+        return case["tool"], case["name"].split(": ")[-1]
 
     rows = []
     for (tool, quantity), group in groupby(sorted(cases, key=tool_and_quantity), tool_and_quantity):
         some = list(group)
-        names = abbreviate([case.name for case in some if not case.passed])
+        names = abbreviate([case["name"] for case in some if not case["passed"]])
         row = {"other program": tool, "quantity": quantity, "cases": str(len(some))}
-        row["digits"] = str(min(case.digits for case in some))
+        row["digits"] = str(min(case["digits"] for case in some))
         rows.append(row | {"failed": names})
     return rows
 
