@@ -21,7 +21,6 @@ import struct
 import warnings
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -63,6 +62,7 @@ _DTYPES = {
     **{"torch FloatStorage": "f4", "torch DoubleStorage": "f8", "torch HalfStorage": "f2"},
     "torch LongStorage": "i8",  # counters of state dicts
 }
+_ORDERS = {b"little": "<", b"big": ">"}
 _TENSOR, _DICT = "torch._utils _rebuild_tensor_v2", "collections OrderedDict"
 
 
@@ -305,36 +305,22 @@ class _Storage(NamedTuple):
 
 
 class TensorView(NamedTuple):
-    """Location of a tensor in its storage, in elements, as the file claims it."""
+    """Location of a tensor in its storage, in elements, as the file claims it; the numbers of all
+    storages."""
 
     storage: _Storage
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    numbers: Mapping[str, Buffer]
 
-
-@dataclass(frozen=True)
-class TorchFile:
-    """The content of a file of torch.save.
-
-    Attributes
-    ----------
-    content : object
-        Dictionaries, lists, tuples, texts, numbers and `TensorView`.
-    """
-
-    where: str
-    content: Any
-    storages: Mapping[str, Buffer] = field(repr=False)
-    byte_order: str = "<"
-
-    def array(self, view: TensorView, name: str = "a tensor") -> NDArray[Any]:
+    def array(self, where: str, name: str = "a tensor") -> NDArray[Any]:
         """Return a tensor without copying its numbers.
 
         Parameters
         ----------
-        name : str
-            For errors.
+        where, name : str
+            Beginning of errors, and the tensor's name there.
 
         Returns
         -------
@@ -345,28 +331,27 @@ class TorchFile:
         PrivacyEvalError
             It does not fit its storage, or is empty.
         """
-        dtype = np.dtype(self.byte_order + view.storage.dtype)
-        numbers, (shape, strides) = self.storages[view.storage.key], view[2:]
-        size = view.storage.size
+        storage, start, shape, strides, _ = self
+        dtype, size, numbers = np.dtype(storage.dtype), storage.size, self.numbers[storage.key]
         if len(numbers) != size * dtype.itemsize or len(shape) != len(strides):
-            raise PrivacyEvalError(f"{self.where}: damaged ({name} of other numbers)")
+            raise PrivacyEvalError(f"{where}: damaged ({name} of other numbers)")
         # The stride of a dimension of one is never used: any number is allowed.
         used = [s if n > 1 else 0 for n, s in zip(shape, strides, strict=True)]
-        last = view.offset + sum((n - 1) * s for n, s in zip(shape, used, strict=True))
+        last = start + sum((n - 1) * s for n, s in zip(shape, used, strict=True))
         if (
-            min((view.offset, *shape, *used)) < 0
+            min((start, *shape, *used)) < 0
             or not 0 < math.prod(shape) <= size
             or last >= size
             or len(shape) > _MAX_DIMENSIONS
         ):
-            raise PrivacyEvalError(f"{self.where}: damaged ({name} does not fit its numbers)")
-        offset, bytes_ = view.offset * dtype.itemsize, [s * dtype.itemsize for s in used]
+            raise PrivacyEvalError(f"{where}: damaged ({name} does not fit its numbers)")
+        offset, bytes_ = start * dtype.itemsize, [s * dtype.itemsize for s in used]
         array = np.ndarray(shape, dtype, numbers, offset, bytes_)
         array.flags.writeable = False
         return array
 
 
-def read_torch(content: Buffer, where: str) -> TorchFile:
+def read_torch(content: Buffer, where: str) -> Any:
     """Read a file of torch.save, of either layout.
 
     Parameters
@@ -377,7 +362,8 @@ def read_torch(content: Buffer, where: str) -> TorchFile:
 
     Returns
     -------
-    TorchFile
+    object
+        Dictionaries, lists, tuples, texts, numbers and `TensorView`.
 
     Raises
     ------
@@ -392,7 +378,7 @@ def read_torch(content: Buffer, where: str) -> TorchFile:
     raise PrivacyEvalError(f"{where}: not a file of torch.save")
 
 
-def _read_zip(content: Buffer, where: str) -> TorchFile:
+def _read_zip(content: Buffer, where: str) -> Any:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = {entry.filename: entry for entry in archive.infolist()}
@@ -403,21 +389,22 @@ def _read_zip(content: Buffer, where: str) -> TorchFile:
                 raise PrivacyEvalError(f"{where}: not a file of torch.save (other entries)")
             if entries[pickles[0]].file_size > _MAX_PICKLE_BYTES:
                 raise _other(where, "a pickle of many objects")
-            pickle = _Pickle(archive.read(pickles[0]), where)
             folder = pickles[0].removesuffix(_PICKLE)
             order = f"{folder}/byteorder"
             byte_order = archive.read(order) if order in entries else b"little"
-            if byte_order not in (b"little", b"big"):
+            if byte_order not in _ORDERS:
                 raise PrivacyEvalError(f"{where}: unknown byte order {byte_order[:20]!r}")
-            numbers = {key: archive.read(f"{folder}/data/{key}") for key in pickle.storages}
+            pickle = _Pickle(archive.read(pickles[0]), where, _ORDERS[byte_order])
+            for key in pickle.storages:
+                pickle.numbers[key] = archive.read(f"{folder}/data/{key}")
     except PrivacyEvalError:
         raise
     except Exception as error:  # zipfile raises a dozen kinds of what is damaged
         raise PrivacyEvalError(f"{where}: damaged ({error})") from error
-    return TorchFile(where, pickle.value, numbers, "<" if byte_order == b"little" else ">")
+    return pickle.value
 
 
-def _read_legacy(content: memoryview, where: str) -> TorchFile:
+def _read_legacy(content: memoryview, where: str) -> Any:
     pickles, position = [], 0
     for _ in range(5):
         pickles.append(_Pickle(content[position : position + _MAX_PICKLE_BYTES], where))
@@ -427,10 +414,9 @@ def _read_legacy(content: memoryview, where: str) -> TorchFile:
         raise PrivacyEvalError(f"{where}: not a file of torch.save (another magic number)")
     if not isinstance(system, dict) or system.get("little_endian") is not True:
         raise _other(where, "numbers that are not little-endian")
-    storages = pickles[3].storages
+    tensors, storages = pickles[3], pickles[3].storages
     if not isinstance(keys, list) or sorted(map(repr, keys)) != sorted(map(repr, storages)):
         raise PrivacyEvalError(f"{where}: damaged (its list of storages)")
-    numbers = {}
     for key in keys:
         head, storage = content[position : position + 8], storages[key]
         if len(head) < 8 or struct.unpack("<q", head)[0] != storage.size:
@@ -438,18 +424,21 @@ def _read_legacy(content: memoryview, where: str) -> TorchFile:
         end = position + 8 + storage.size * np.dtype(storage.dtype).itemsize
         if end > len(content):
             raise PrivacyEvalError(f"{where}: truncated ({len(content)} bytes, at least {end})")
-        numbers[key] = content[position + 8 : end]
+        tensors.numbers[key] = content[position + 8 : end]
         position = end
     if position != len(content):
         raise PrivacyEvalError(f"{where}: damaged ({len(content) - position} bytes too many)")
-    return TorchFile(where, pickles[3].value, numbers)
+    return tensors.value
 
 
 class _Pickle:
-    """A pickle, interpreted: its value, the storages that it names, its size in bytes."""
+    """A pickle, interpreted: its value, the storages that it names, whose numbers follow later, its
+    size in bytes."""
 
-    def __init__(self, content: Buffer, where: str) -> None:
+    def __init__(self, content: Buffer, where: str, byte_order: str = "<") -> None:
         self.storages: dict[str, _Storage] = {}
+        self.numbers: dict[str, Buffer] = {}
+        self._byte_order = byte_order
         self.size = 0
         self._stack: list[Any] = []
         self._marks: list[int] = []
@@ -493,7 +482,7 @@ class _Pickle:
         elif opcode == "BINPERSID":
             self._stack.append(self._storage(*self._pop(1)))
         elif opcode == "REDUCE":
-            self._stack.append(_reduced(*self._pop(2)))
+            self._stack.append(self._reduced(*self._pop(2)))
         elif opcode == "BUILD":  # the attributes of an ordered dictionary: `_metadata`
             self._pop(1)
             _instance(self._stack[-1], dict)
@@ -520,7 +509,8 @@ class _Pickle:
         """Return the storage of a persistent id: type, key, device, size, no view of another."""
         kind, dtype, key, device, size, *view = _instance(identity, tuple)
         storage = _Storage(
-            _DTYPES[_checked(_instance(dtype, _Global).name, _DTYPES, "type of numbers")],
+            self._byte_order
+            + _DTYPES[_checked(_instance(dtype, _Global).name, _DTYPES, "type of numbers")],
             _instance(key, str),
             _integer(size),
         )
@@ -531,6 +521,20 @@ class _Pickle:
         if self.storages.setdefault(storage.key, storage) != storage:
             raise ValueError(f"storage {storage.key[:40]!r} of two sizes or types")
         return storage
+
+    def _reduced(self, function: Any, arguments: Any) -> Any:
+        """Return what a function of torch would: an empty dictionary or the view of a tensor."""
+        name = _instance(function, _Global).name
+        if name == _DICT and arguments == ():
+            return {}
+        if name != _TENSOR:
+            raise ValueError(f"a call of {name}")
+        storage, offset, shape, strides, gradient, hooks = _instance(arguments, tuple)
+        if gradient not in (True, False) or hooks != {}:
+            raise ValueError("a tensor of another kind")
+        sizes, steps = (tuple(map(_integer, _instance(of, tuple))) for of in (shape, strides))
+        place = _integer(offset)
+        return TensorView(_instance(storage, _Storage), place, sizes, steps, self.numbers)
 
 
 _VALUES = {"BINUNICODE", "BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT"}
@@ -543,20 +547,6 @@ _NEW: dict[str, Callable[[], Any]] = {
     "NEWTRUE": lambda: True,
     "NEWFALSE": lambda: False,
 }
-
-
-def _reduced(function: Any, arguments: Any) -> Any:
-    """Return what a function of torch would: an empty dictionary or the view of a tensor."""
-    name = _instance(function, _Global).name
-    if name == _DICT and arguments == ():
-        return {}
-    if name != _TENSOR:
-        raise ValueError(f"a call of {name}")
-    storage, offset, shape, strides, gradient, hooks = _instance(arguments, tuple)
-    if gradient not in (True, False) or hooks != {}:
-        raise ValueError("a tensor of another kind")
-    sizes = [tuple(map(_integer, _instance(part, tuple))) for part in (shape, strides)]
-    return TensorView(_instance(storage, _Storage), _integer(offset), *sizes)
 
 
 def _instance(value: Any, kind: type | tuple[type, ...]) -> Any:
@@ -638,10 +628,9 @@ def read_torch_matrix(content: bytes, where: str) -> NDArray[np.float32]:
         raise PrivacyEvalError(
             f"{where}: not a file of torch.save since torch 1.6 (a zip); load it and save it again"
         )
-    file = read_torch(content, where)
-    tensor = file.content
+    tensor = read_torch(content, where)
     is_tensor = isinstance(tensor, TensorView)
-    integers = is_tensor and tensor.storage.dtype == "i8"
+    integers = is_tensor and tensor.storage.dtype.endswith("i8")
     if not is_tensor or integers or len(tensor.shape) != 2:
         what = "a tensor" if is_tensor else f"a {type(tensor).__name__}"
         what += " of integers (save x.detach().float())" * integers
@@ -651,7 +640,8 @@ def read_torch_matrix(content: bytes, where: str) -> NDArray[np.float32]:
     if tensor.shape[1] > MAX_DIMENSION:
         raise PrivacyEvalError(f"{where}: vectors of {tensor.shape[1]} values")
     with np.errstate(over="ignore"):
-        return file.array(tensor, "a matrix").astype(np.float32, order="C")
+        matrix: NDArray[Any] = tensor.array(where, "a matrix")
+        return matrix.astype(np.float32, order="C")
 
 
 def write_torch_vectors(path: Path, ids: Sequence[str], matrix: NDArray[np.float32]) -> None:

@@ -244,11 +244,11 @@ class _Weights:
     """The tensors of a checkpoint, which become layers one after another."""
 
     def __init__(self, content: bytes, where: str) -> None:
-        file = read_torch(content, where)
-        state = file.content if isinstance(file.content, dict) else {}
+        read = read_torch(content, where)
+        state = read if isinstance(read, dict) else {}
         self.where, self.layers, self._taken = where, dict[str, Layer](), set[str]()
         self.tensors = {
-            str(name).removeprefix("module."): file.array(view, str(name))
+            str(name).removeprefix("module."): view.array(where, str(name))
             for name, view in state.items()
             if isinstance(view, TensorView)
         }

@@ -298,8 +298,8 @@ def read_ge2e(content: bytes, where: str, *, vad: bool = True) -> Ge2e:
         Not a file of torch.save; weights that are missing, of another shape or type, or not
         finite.
     """
-    file = read_torch(content, where)
-    state = file.content.get("model_state") if isinstance(file.content, dict) else None
+    read = read_torch(content, where)
+    state = read.get("model_state") if isinstance(read, dict) else None
     if not isinstance(state, dict):
         raise PrivacyEvalError(f"{where}: no model_state, expected an encoder of Resemblyzer")
 
@@ -307,7 +307,7 @@ def read_ge2e(content: bytes, where: str, *, vad: bool = True) -> Ge2e:
         view = state.get(name)
         if not isinstance(view, TensorView):
             raise PrivacyEvalError(f"{where}: no tensor {name}")
-        array = file.array(view, name)
+        array = view.array(where, name)
         if array.shape != shape or array.dtype != np.float32:
             raise PrivacyEvalError(
                 f"{where}: {name} is {array.dtype} of shape {array.shape}, expected float32 "

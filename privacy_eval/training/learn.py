@@ -379,6 +379,6 @@ def _tensors(path: Path) -> dict[str, torch.Tensor]:
     """Read the tensors of a checkpoint of SpeechBrain's layout."""
     content = read_bytes(path, max_bytes=MAX_BYTES)
     read_ecapa(content, str(path))  # or say what it is
-    file = read_torch(content, str(path))
-    views = {name: view for name, view in file.content.items() if isinstance(view, TensorView)}
-    return {name: torch.from_numpy(np.array(file.array(view))) for name, view in views.items()}
+    state = read_torch(content, str(path))
+    views = {name: view for name, view in state.items() if isinstance(view, TensorView)}
+    return {n: torch.from_numpy(np.array(view.array(str(path)))) for n, view in views.items()}

@@ -50,14 +50,13 @@ from privacy_eval.io import text_table
 from privacy_eval.io.arrays import TensorView, read_torch, read_torch_matrix
 from privacy_eval.io.data_dir import (
     combine_data_dirs,
-    read_data_dir,
     read_list,
     read_spk2gender,
     read_spk2utt,
     read_utt2spk,
     subset_data_dir,
 )
-from privacy_eval.io.files import digest, read_bytes, read_text
+from privacy_eval.io.files import digest, load, read_bytes, read_text
 from privacy_eval.io.schema import from_plain, load_json, to_plain
 from privacy_eval.io.scores import read_scores, read_trial_list, read_trials
 from privacy_eval.io.transcripts import read_transcripts
@@ -256,10 +255,6 @@ def items(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [
         (key, value) if isinstance(value, str) else (key, *value) for key, value in result.items()
     ]
-
-
-def entries(result: Any) -> list[bytes]:
-    return list(result.lines)
 
 
 def vectors(result: Any) -> list[tuple[str, Plain | None]]:
@@ -683,9 +678,9 @@ def _read_data_dir(path: Path) -> Any:
     changed = folder / name.decode()
     changed.write_bytes(content)
     try:
-        source = read_data_dir(folder)
-        cut = subset_data_dir(source, read_list(folder / "enrolls", "enrolls"))
-        return source, cut, combine_data_dirs([source, source])
+        cut, _ = subset_data_dir(folder, load(folder / "enrolls"), "enrolls")
+        united, _ = combine_data_dirs([folder, folder])
+        return {file: read_bytes(folder / file) for file in _DATA_DIR}, cut, united
     finally:
         changed.write_bytes(_DATA_DIR[changed.name])
 
@@ -694,13 +689,12 @@ def _check_data_dir(content: bytes, result: Any) -> None:
     source, cut, united = result
     name, _, changed = content.partition(b"\n")
     wanted = text_of(changed if name == b"enrolls" else ENROLLS) or b""
-    lines = cut.files["utt2spk"].split(b"\n")  # bytes.splitlines would end lines at CR, too
+    lines = cut["utt2spk"].split(b"\n")  # bytes.splitlines would end lines at CR, too
     utterances = [line.split()[0] for line in lines if line]
     assert set(utterances) == {line.split()[0] for line in wanted.split(b"\n") if line.split()}
-    for file, table_ in source.tables.items():
-        assert sorted(line for line in united.files[file].split(b"\n") if line) == sorted(
-            table_.values()
-        )
+    for file in source.keys() - {"enrolls"}:
+        lines = [line for line in source[file].split(b"\n") if line.split()]
+        assert sorted(line for line in united[file].split(b"\n") if line) == sorted(lines)
 
 
 def _read_import(path: Path) -> Any:
@@ -828,9 +822,9 @@ TINY_GE2E = ROOT / "tests" / "data" / "models" / "ge2e" / "tiny_good.pt"
 
 def _read_torch_tensors(path: Path) -> Any:
     file = read_torch(read_bytes(path), str(path))
-    state = file.content.get("model_state") if isinstance(file.content, dict) else None
+    state = file.get("model_state") if isinstance(file, dict) else None
     named = state.items() if isinstance(state, dict) else ()
-    return {n: file.array(v, str(n)) for n, v in named if isinstance(v, TensorView)}
+    return {n: v.array(str(path), str(n)) for n, v in named if isinstance(v, TensorView)}
 
 
 def check_torch_tensors(content: bytes, result: Any) -> None:
@@ -938,14 +932,14 @@ READERS: Mapping[str, Reader] = {
         samples_with_edits(ENROLLS),
         lambda path: read_list(path, "enrolls"),
         second.listed(0),
-        entries,
+        list,
         lines=True,
     ),
     "trials_of_a_folder": Reader(
         samples_with_edits(TRIALS),
         lambda path: read_list(path, "trials"),
         second.listed(1, fields=3),
-        entries,
+        list,
         lines=True,
     ),
     "data_dir": Reader(_DATA_DIRS, _read_data_dir, check=_check_data_dir, beside=True),

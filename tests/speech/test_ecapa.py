@@ -55,8 +55,8 @@ def checkpoint(tensors: Mapping[str, NDArray[np.float32]]) -> bytes:
 def tensors_of(content: bytes) -> Tensors:
     file = read_torch(content, "checkpoint")
     return {
-        name: np.array(file.array(view), np.float32)
-        for name, view in file.content.items()
+        name: np.array(view.array("checkpoint"), np.float32)
+        for name, view in file.items()
         if isinstance(view, TensorView) and view.shape
     }
 
