@@ -20,7 +20,10 @@ from privacy_eval.results.json_store import read_results
 
 SIZES = ("--speakers", 3, "--utterances", 4, "--systems", 1)
 #: The options of the recipe that run all of the example.
-(ASKED,) = re.findall(r"`run\.sh (--conf own\.yaml [^`]+)`", PAGE.read_text(encoding="utf-8"))
+(ASKED,) = re.findall(
+    r"`recipes/vpc2020/run\.sh --tree TREE (--conf own\.yaml [^`]+)`",
+    PAGE.read_text(encoding="utf-8"),
+)
 #: What an object of the example adds, with another name.
 OBJECT = 'from privacy_eval.wings import Stage, Wing\nWING = Wing("other", {})\n'
 
