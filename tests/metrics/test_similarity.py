@@ -414,6 +414,12 @@ def test_speakers_without_pairs_are_errors(variant: Variant) -> None:
             metric(square[:0, :0], np.array([], dtype=np.int64), variant=variant)
 
 
+@pytest.mark.parametrize("shape", [(3, 4), (4, 3), (5, 4), (4, 5), (5, 5)])
+def test_scores_of_other_numbers_of_utterances_are_refused(shape: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="for 4 utterances"):
+        similarity_matrix(np.zeros(shape, dtype=np.float32), TWO)
+
+
 def test_challenge_without_pair_of_two_speakers_is_refused() -> None:
     """Rows a a b b; columns b b a a: no pair of a later row is with speaker a."""
     scores = draw_scores(np.random.default_rng(0), 4, "untied")
