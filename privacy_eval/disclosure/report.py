@@ -313,7 +313,7 @@ class Disclosed:
         best = (best_attack(rows) or {} for rows in attack_rows(data).values())
         own = data.protocol.own_attacker
         is_stronger = any(row.get("attacker", own) != own for row in best)
-        by = f" by {data.protocol.attackers[0].title}" * is_stronger
+        by = f" by {next((a.title for a in data.protocol.attackers), own)}" * is_stronger
         head = f"Named in a group{by}"
         if len(sizes) == 1:
             chance = min(row["chance"] for row in most.values())

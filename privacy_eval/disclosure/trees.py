@@ -58,7 +58,6 @@ from ..tree.conditions import Condition, ConditionFiles, original_sets, trial_co
 from ..tree.discovery import first_file
 from ..version import __version__
 from ..wings import provided
-from .gallery_tests import sessions_of
 
 if TYPE_CHECKING:
     from ..asv.backend import BackendName
@@ -393,7 +392,7 @@ class _Amounts(Recorded):
         self, inputs: Inputs, paths: Paths, utt2spk: Loaded
     ) -> tuple[KnownSpeech, tuple[str, ...]]:
         """Read what else is known of the test utterances; also say why durations are not."""
-        from .gallery_tests import KnownSpeech
+        from .gallery_tests import KnownSpeech, sessions_of
 
         speaker_of, notes = read_utt2spk(utt2spk), tuple[str, ...]()
         path, enrollment = paths.get("durations"), self._enrollment()
