@@ -77,8 +77,8 @@ class Wing:
     requires : tuple of str
         Other wings that it imports: without them it is not installed.
     metrics : mapping of str to mapping
-        The fields of `metrics.Metric` by key: `kind`, `unit`, `name`, ...; `function`, which each
-        has, is a reference.
+        The fields of `metrics.Metric` by key: `kind`, `unit`, `name`, ...; `function`, a reference,
+        is left out of numbers that only a stage makes.
     circumstances, counts : mapping of str to str
         Of its measurements, in order: titles of columns.
     attackers : mapping of str to Reference

@@ -22,7 +22,7 @@ from coverage_strongest import inside, row
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from privacy_eval.asv.trials import cosines, unit_vectors
+from privacy_eval.asv.cosine import cosines, unit_vectors
 from privacy_eval.attackers.alignment import AffineMap
 from privacy_eval.attackers.discriminant import lda, standardization
 from privacy_eval.metrics import TrialScores, kaldi_eer, speaker_bootstrap

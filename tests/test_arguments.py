@@ -13,7 +13,7 @@ import pytest
 
 import privacy_eval as pe
 from privacy_eval import metrics, speaker_bootstrap
-from privacy_eval.asv.trials import unit_vectors
+from privacy_eval.asv.cosine import unit_vectors
 from privacy_eval.attackers.alignment import align
 from privacy_eval.compat.zebra import assess
 from privacy_eval.disclosure.groups import groups

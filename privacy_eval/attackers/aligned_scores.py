@@ -61,7 +61,7 @@ _ENROLLMENT = {"aligned": {ORIGINAL}, LDA: {ANONYMIZED}, LDA_JOINT: {ORIGINAL, A
 def aligned_scorer(alignment: Alignment, cohorts: Cohorts | None) -> Scorer:
     """Return what scores speakers by the cosine of aligned vectors, normalized if there are
     cohorts."""
-    from ..asv.trials import mean_unit_vectors, unit_vectors
+    from ..asv.cosine import mean_unit_vectors, unit_vectors
     from .alignment import aligned_scores
 
     return lambda vectors, members, trial: aligned_scores(
@@ -213,7 +213,7 @@ class AlignedAttack:
         """
         import numpy as np
 
-        from ..asv.trials import mean_unit_vectors
+        from ..asv.cosine import mean_unit_vectors
         from .alignment import aligned_scores
 
         rows, of_speaker = gallery.rows(), map(len, gallery.enrollment.members.values())

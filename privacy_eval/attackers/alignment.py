@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
-from ..asv.trials import cosines, mean_unit_vectors, unit_vectors
+from ..asv.cosine import cosines, mean_unit_vectors, unit_vectors
 from ..choices import AlignmentName
 from ..errors import PrivacyEvalError, located
 from ..io.vectors import Vectors

@@ -16,8 +16,8 @@ import scipy.linalg
 import scipy.sparse
 from numpy.typing import ArrayLike
 
+from ..asv.cosine import mean_unit_vectors, unit_vectors
 from ..asv.shared_speech import DIMENSIONS
-from ..asv.trials import mean_unit_vectors, unit_vectors
 from ..choices import grouped
 from ..errors import PrivacyEvalError, abbreviate, counted, located
 from ..io.vectors import Vectors

@@ -149,10 +149,8 @@ def _forms(*kinds: Kind) -> list[Form]:
     """Patterns of the lines of metrics, and the names of their numbers."""
     forms, numbers = [], {_TAG: "([0A-Z])"}
     for line in filter(None, (metric.line for kind in kinds for metric in of_kind(kind).values())):
-        literal, names = (
-            [_literal(part) for part in LINE_KEY.split(line)[::2]],
-            LINE_KEY.findall(line),
-        )
+        names = LINE_KEY.findall(line)
+        literal = [_literal(part) for part in LINE_KEY.split(line)[::2]]
         parts = [f"(?:{numbers.get(name, _NUMBER)}|{NOT_AVAILABLE})" for name in names]
         joined = "".join(a + b for a, b in zip(literal, [*parts, ""], strict=True))
         forms.append((re.compile(rf"{joined}[ \t]*"), names))

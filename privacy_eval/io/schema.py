@@ -19,7 +19,6 @@ import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Any,
     Literal,
     NamedTuple,
@@ -33,9 +32,6 @@ from typing import (
 
 from ..errors import PrivacyEvalError, located
 from .files import Loaded, digest, read_text
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 

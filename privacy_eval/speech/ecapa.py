@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..asv.trials import unit_vectors
+from ..asv.cosine import unit_vectors
 from ..errors import PrivacyEvalError, abbreviate
 from ..io.arrays import TensorView, read_torch
 from ..io.files import digest

@@ -596,7 +596,7 @@ class AsvSystems:
         vectors = self.read_vectors(scp)
         if self.reads_saved_vectors or self.default_backend(trained_on) != "cosine":
             return vectors
-        from ..asv.trials import unit_vectors
+        from ..asv.cosine import unit_vectors
 
         vectors.rows(vectors.ids, "all")
         unit = unit_vectors(vectors.matrix).astype(vectors.matrix.dtype)

@@ -272,8 +272,9 @@ class _Scoring(Scoring):
         return self.asv.sources(model, sets, inputs, own)
 
     def make(self, inputs: Inputs, paths: Paths, _: Fingerprint) -> Content:
+        from ..asv.cosine import cosine_scorer
         from ..asv.shared_speech import refuse_shared
-        from ..asv.trials import cosine_scorer, score_trials
+        from ..asv.trials import score_trials
         from ..io.data_dir import read_utt2spk
         from ..io.scores import read_trial_list
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from support import ATTACKERS, Run, cli, command, lines_to, needs_attackers, options_of
 
 from privacy_eval import PrivacyEvalError
+from privacy_eval.asv.cosine import mean_unit_vectors, unit_vectors
 from privacy_eval.asv.inputs import load_enrollment
 from privacy_eval.asv.shared_speech import shared_speakers
-from privacy_eval.asv.trials import mean_unit_vectors, unit_vectors
 from privacy_eval.attackers.alignment import (
     PENALTIES,
     Alignment,
